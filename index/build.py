@@ -1,0 +1,247 @@
+"""``python -m index.build``: a collection becomes an index, stage by stage.
+
+Reading and grouping keep arrays a row; encoding writes vectors and features to a scratch folder beside the index; then
+everything is packed and the file appears at once. A build that is stopped leaves nothing that loads.
+"""
+
+from __future__ import annotations
+
+import argparse
+import fcntl
+import hashlib
+import shutil
+import signal
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from encoder.model import WEIGHTS
+from index import bits, embed, ids, nodes, sketch, store
+from index import plan as planning
+from index import size as sizes
+from index.corpus import Corpus
+from index.errors import BuildError, FormdexError
+from index.groups import Groups, group, representatives
+from index.progress import Stage
+
+
+@dataclass
+class Options:
+    """What a build is asked to do; see ``parser`` for the meaning of each."""
+
+    data: Path
+    index: Path
+    scratch: Path | None = None
+    threads: int = 2
+    model: Path = WEIGHTS
+    submission: int | None = None
+    plan_only: bool = False
+
+
+def model_hash(folder: Path) -> str:
+    """sha256 over a model's two files; an index serves only the model that built it.
+
+    Raises:
+        BuildError: a file is missing.
+    """
+    digest = hashlib.sha256()
+    for name in ("model.onnx", "tokenizer.json"):
+        try:
+            digest.update((folder / name).read_bytes())
+        except OSError as error:
+            raise BuildError(f"{folder / name}: the model cannot be read: {error.strerror or error}") from None
+    return digest.hexdigest()
+
+
+@contextmanager
+def scratch_folder(index: Path, wanted: Path | None) -> Iterator[Path]:
+    """A folder for the build's files, gone afterwards; what a killed build left there goes first.
+
+    Args:
+        index: the index's folder; the scratch lies beside it unless ``wanted`` says where.
+        wanted: the folder to make it in.
+
+    Raises:
+        BuildError: another build of the same index is running, or the place is not writable.
+    """
+    folder = (wanted or index.parent) / f".{index.name}.building"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = (folder / "lock").open("w")
+    except OSError as error:
+        raise BuildError(f"{folder}: no place for scratch files: {error.strerror or error}") from None
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        lock.close()
+        raise BuildError(f"{index}: another build of this index is running (it holds {folder})") from None
+    try:
+        for path in folder.iterdir():
+            if path.name != "lock":
+                path.unlink()
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        lock.close()
+
+
+def read(corpus: Corpus) -> Groups:
+    """First pass: the groups of a collection.
+
+    Raises:
+        BuildError: nothing in it may be returned.
+    """
+    with Stage("reading", "rows") as stage:
+        groups = group(corpus.chunks(), lambda rows: stage.update(rows, corpus.position / max(1, corpus.size)))
+        stage.update(corpus.notes.rows)
+    print(f"read: {corpus.notes.summary()}", file=sys.stderr)
+    print(
+        f"grouped: {len(groups):,} groups, {int(groups.comment_only.sum()):,} of them in comments alone; left out: "
+        f"{groups.dropped:,} withheld rows, {groups.repeated:,} repeated ids",
+        file=sys.stderr,
+    )
+    if not len(groups):
+        raise BuildError(f"{corpus.path}: holds no formula that may be returned; expected at least one")
+    return groups
+
+
+def encode(corpus: Corpus, groups: Groups, options: Options, scratch: Path, dim: int) -> tuple[np.ndarray, Path, Path]:
+    """Second pass: vectors and features of the representatives, into files.
+
+    Returns:
+        float16 (groups, d), mapped from a file; the files of features (uint32) and of the groups they belong to (int64).
+    """
+    vectors = np.lib.format.open_memmap(scratch / "vectors.npy", "w+", np.float16, (len(groups), dim))
+    hashes, owners = scratch / "features.u32", scratch / "owners.i64"
+    chunks = representatives(groups, corpus.chunks(), embed.CHUNK)
+    done = 0
+    with (
+        Stage("encoding", "formulas", len(groups)) as stage,
+        hashes.open("wb") as hash_file,
+        owners.open("wb") as owner_file,
+    ):
+        for places, result in embed.stream(chunks, options.model, options.threads):
+            vectors[places] = result.vectors
+            hash_file.write(result.features)
+            owner_file.write(np.repeat(places, result.counts))
+            done += len(places)
+            stage.update(done)
+        if done != len(groups):
+            raise BuildError(f"{corpus.path}: changed while it was read: {done:,} of {len(groups):,} formulas seen again")
+    return vectors, hashes, owners
+
+
+def lexical(hashes: Path, owners: Path, groups: int) -> sketch.Postings:
+    """Postings from the files that ``encode`` wrote."""
+    with Stage("inverting", "n-grams") as stage:
+        features = np.fromfile(hashes, np.uint32)
+        postings = sketch.invert(features, np.fromfile(owners, np.int64), groups)
+        stage.update(len(features))
+    return postings
+
+
+def pack(
+    groups: Groups, vectors: np.ndarray, postings: sketch.Postings, budget: int
+) -> tuple[planning.Plan, dict[str, np.ndarray], dict[str, Any]]:
+    """Make the sections of the index: the plan settled on measured sizes, the graph, the codes."""
+    distinct, member = nodes.distinct(vectors)
+    measured = {least: sketch.size(postings, least) for least in planning.LEAST_GROUPS}
+    plan = planning.decide(len(groups), vectors.shape[1], budget, ids.size(groups.ids), measured, len(distinct))
+    width = (len(distinct) - 1).bit_length()
+    sections = {"ids": ids.encode(groups.ids), "members": bits.pack(member, width), "vectors": distinct}
+    meta: dict[str, Any] = {"groups": len(groups), "nodes": len(distinct), "dim": vectors.shape[1]}
+    if plan.least:
+        kept = sketch.encode(sketch.thin(postings, plan.least))
+        sections.update({f"lexical.{name}": array for name, array in kept.items()})
+    if plan.graph:
+        with Stage("linking", "nodes") as stage:
+            links = nodes.links(nodes.build(distinct))
+            stage.update(len(distinct))
+        sections.update({"graph.levels": links.levels, "graph.links": links.links})
+        meta["entry"] = links.entry
+    return plan, sections, meta
+
+
+def build(options: Options) -> None:
+    """Build an index.
+
+    Raises:
+        FormdexError: the collection, the budget or the place does not allow it; one line.
+        OSError: the file system refused, for example because it is full.
+    """
+    fingerprint = model_hash(options.model)
+    corpus = Corpus(options.data)
+    own = sizes.submission() if options.submission is None else options.submission
+    budget = planning.PREPARED - own
+    dim = embed.Embedder(options.model).dim
+    if not options.plan_only:
+        options.index.mkdir(parents=True, exist_ok=True)
+    groups = read(corpus)
+    plan = planning.decide(len(groups), dim, budget, ids.size(groups.ids), planning.lexical_guess(len(groups)))
+    print(f"plan: {planning.PREPARED:,} bytes less {own:,} of the submission", *plan.lines(), sep="\n", file=sys.stderr)
+    if options.plan_only:
+        return
+    notes = {"rows": corpus.notes.rows, "bad": corpus.notes.bad, "withheld": groups.dropped, "repeated": groups.repeated}
+    with scratch_folder(options.index, options.scratch) as scratch:
+        vectors, hashes, owners = encode(corpus, groups, options, scratch, dim)
+        plan, sections, meta = pack(groups, vectors, lexical(hashes, owners, len(groups)), budget)
+        meta |= {"model": fingerprint, "plan": plan.as_json(), "corpus": notes}
+        needed = store.size(meta, sections)
+        if needed > budget:
+            raise BuildError(f"{options.index}: the index takes {needed:,} bytes, {budget:,} are left")
+        path = store.write(options.index, meta, sections)
+    print(*plan.lines()[1:], sep="\n", file=sys.stderr)
+    print(f"wrote {path}: {needed:,} of {budget:,} bytes", file=sys.stderr)
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command line."""
+    parse = argparse.ArgumentParser(
+        prog="build.sh",
+        description="Build an index from a folder that holds formulas.tsv.",
+        epilog="example: ./build.sh --data-dir DATA --index-dir INDEX",
+    )
+    parse.add_argument("--data-dir", type=Path, required=True, help="folder with formulas.tsv")
+    parse.add_argument("--index-dir", type=Path, required=True, help="folder to write formdex.index into; made if missing")
+    parse.add_argument("--scratch", type=Path, help="folder for temporary files (default: beside the index)")
+    parse.add_argument("--threads", type=int, default=2, help="processes that encode (default: 2)")
+    parse.add_argument("--model", type=Path, default=WEIGHTS, help="folder with model.onnx and tokenizer.json")
+    parse.add_argument("--submission-bytes", type=int, help="size of code and weights (default: measured)")
+    parse.add_argument("--plan-only", action="store_true", help="read, print the plan, build nothing")
+    return parse
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; 0 if the index is there, 2 with one line on stderr if not."""
+    given = parser().parse_args(arguments)
+    options = Options(
+        given.data_dir.absolute(),
+        given.index_dir.absolute(),
+        given.scratch and given.scratch.absolute(),
+        max(1, given.threads),
+        given.model.absolute(),
+        given.submission_bytes,
+        given.plan_only,
+    )
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the scratch folder goes
+    try:
+        build(options)
+    except (FormdexError, FileNotFoundError) as error:
+        print(f"build.sh: {error}", file=sys.stderr)
+        return 2
+    except OSError as error:
+        print(f"build.sh: {error.filename or options.index}: {error.strerror or error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("build.sh: interrupted", file=sys.stderr)
+        return 130
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
