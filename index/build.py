@@ -7,13 +7,9 @@ everything is packed and the file appears at once. A build that is stopped leave
 from __future__ import annotations
 
 import argparse
-import fcntl
-import hashlib
-import shutil
 import signal
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from encoder.model import WEIGHTS
-from index import bits, embed, ids, nodes, sketch, store
+from index import bits, embed, ids, nodes, scratch, sketch, store
 from index import plan as planning
 from index import size as sizes
 from index.corpus import Corpus
@@ -41,53 +37,6 @@ class Options:
     model: Path = WEIGHTS
     submission: int | None = None
     plan_only: bool = False
-
-
-def model_hash(folder: Path) -> str:
-    """sha256 over a model's two files; an index serves only the model that built it.
-
-    Raises:
-        BuildError: a file is missing.
-    """
-    digest = hashlib.sha256()
-    for name in ("model.onnx", "tokenizer.json"):
-        try:
-            digest.update((folder / name).read_bytes())
-        except OSError as error:
-            raise BuildError(f"{folder / name}: the model cannot be read: {error.strerror or error}") from None
-    return digest.hexdigest()
-
-
-@contextmanager
-def scratch_folder(index: Path, wanted: Path | None) -> Iterator[Path]:
-    """A folder for the build's files, gone afterwards; what a killed build left there goes first.
-
-    Args:
-        index: the index's folder; the scratch lies beside it unless ``wanted`` says where.
-        wanted: the folder to make it in.
-
-    Raises:
-        BuildError: another build of the same index is running, or the place is not writable.
-    """
-    folder = (wanted or index.parent) / f".{index.name}.building"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        lock = (folder / "lock").open("w")
-    except OSError as error:
-        raise BuildError(f"{folder}: no place for scratch files: {error.strerror or error}") from None
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        lock.close()
-        raise BuildError(f"{index}: another build of this index is running (it holds {folder})") from None
-    try:
-        for path in folder.iterdir():
-            if path.name != "lock":
-                path.unlink()
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-        lock.close()
 
 
 def read(corpus: Corpus) -> Groups:
@@ -110,14 +59,17 @@ def read(corpus: Corpus) -> Groups:
     return groups
 
 
-def encode(corpus: Corpus, groups: Groups, options: Options, scratch: Path, dim: int) -> tuple[np.ndarray, Path, Path]:
+def encode(corpus: Corpus, groups: Groups, options: Options, folder: Path, dim: int) -> tuple[np.ndarray, Path, Path]:
     """Second pass: vectors and features of the representatives, into files.
 
     Returns:
-        float16 (groups, d), mapped from a file; the files of features (uint32) and of the groups they belong to (int64).
+        float16 (groups, d), mapped from a file; the file of features (uint32); that of the groups they are of (int64).
+
+    Raises:
+        BuildError: the collection changed since the first pass.
     """
-    vectors = np.lib.format.open_memmap(scratch / "vectors.npy", "w+", np.float16, (len(groups), dim))
-    hashes, owners = scratch / "features.u32", scratch / "owners.i64"
+    vectors = scratch.allocate(folder / "vectors.f16", (len(groups), dim))
+    hashes, owners = folder / "features.u32", folder / "owners.i64"
     chunks = representatives(groups, corpus.chunks(), embed.CHUNK)
     done = 0
     with (
@@ -127,12 +79,12 @@ def encode(corpus: Corpus, groups: Groups, options: Options, scratch: Path, dim:
     ):
         for places, result in embed.stream(chunks, options.model, options.threads):
             vectors[places] = result.vectors
-            hash_file.write(result.features)
-            owner_file.write(np.repeat(places, result.counts))
+            hash_file.write(result.features.data)
+            owner_file.write(np.repeat(places, result.counts).data)
             done += len(places)
             stage.update(done)
         if done != len(groups):
-            raise BuildError(f"{corpus.path}: changed while it was read: {done:,} of {len(groups):,} formulas seen again")
+            raise BuildError(f"{corpus.path}: changed while it was read, {done:,} of {len(groups):,} formulas found")
     return vectors, hashes, owners
 
 
@@ -174,7 +126,7 @@ def build(options: Options) -> None:
         FormdexError: the collection, the budget or the place does not allow it; one line.
         OSError: the file system refused, for example because it is full.
     """
-    fingerprint = model_hash(options.model)
+    fingerprint = embed.model_hash(options.model)
     corpus = Corpus(options.data)
     own = sizes.submission() if options.submission is None else options.submission
     budget = planning.PREPARED - own
@@ -186,9 +138,10 @@ def build(options: Options) -> None:
     print(f"plan: {planning.PREPARED:,} bytes less {own:,} of the submission", *plan.lines(), sep="\n", file=sys.stderr)
     if options.plan_only:
         return
-    notes = {"rows": corpus.notes.rows, "bad": corpus.notes.bad, "withheld": groups.dropped, "repeated": groups.repeated}
-    with scratch_folder(options.index, options.scratch) as scratch:
-        vectors, hashes, owners = encode(corpus, groups, options, scratch, dim)
+    notes = {"rows": corpus.notes.rows, "bad": corpus.notes.bad}
+    notes |= {"withheld": groups.dropped, "repeated": groups.repeated}
+    with scratch.folder_for(options.index, options.scratch) as folder:
+        vectors, hashes, owners = encode(corpus, groups, options, folder, dim)
         plan, sections, meta = pack(groups, vectors, lexical(hashes, owners, len(groups)), budget)
         meta |= {"model": fingerprint, "plan": plan.as_json(), "corpus": notes}
         needed = store.size(meta, sections)
@@ -207,7 +160,7 @@ def parser() -> argparse.ArgumentParser:
         epilog="example: ./build.sh --data-dir DATA --index-dir INDEX",
     )
     parse.add_argument("--data-dir", type=Path, required=True, help="folder with formulas.tsv")
-    parse.add_argument("--index-dir", type=Path, required=True, help="folder to write formdex.index into; made if missing")
+    parse.add_argument("--index-dir", type=Path, required=True, help="folder for formdex.index; made if missing")
     parse.add_argument("--scratch", type=Path, help="folder for temporary files (default: beside the index)")
     parse.add_argument("--threads", type=int, default=2, help="processes that encode (default: 2)")
     parse.add_argument("--model", type=Path, default=WEIGHTS, help="folder with model.onnx and tokenizer.json")

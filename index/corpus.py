@@ -20,6 +20,7 @@ import numpy as np
 
 from encoder.latex import canonical
 from encoder.model import LONGEST_TEXT
+from index import fields
 from index.errors import CorpusError
 
 FILE = "formulas.tsv"
@@ -32,9 +33,7 @@ WITHHELD = frozenset(("d", "dv"))  # issues of instances that are not in their p
 
 _OTHER = KINDS.index("other")
 _CODES = {kind: code for code, kind in enumerate(KINDS) if code != _OTHER}
-_LARGEST = 2**63 - 1
 _NEWLINES = re.compile(r"\r\n|\r|\n")
-_POWERS = 10 ** np.arange(1, 19, dtype=np.int64)
 
 
 @dataclass
@@ -78,7 +77,8 @@ class Notes:
         """One line for people."""
         text = f"{self.rows:,} rows"
         if self.bad:
-            text += f", {self.bad:,} bad rows skipped ({'; '.join(self.examples)}{'; ...' if self.bad > EXAMPLES else ''})"
+            more = ["..."] if self.bad > EXAMPLES else []
+            text += f", {self.bad:,} bad rows skipped ({'; '.join(self.examples + more)})"
         return "; ".join([text, *(f"{count:,} {what}" for what, count in sorted(self.odd.items()))])
 
 
@@ -93,27 +93,6 @@ def group_hash(formula: str) -> int:
     """
     form = canonical(formula[:LONGEST_TEXT]).encode("utf-8", "replace")
     return -1 - (int.from_bytes(hashlib.blake2b(form, digest_size=8).digest(), "little") >> 1)
-
-
-def _number(text: str) -> int | None:
-    """An unsigned decimal up to 2**63 - 1 in its shortest spelling, or None."""
-    if text.isascii() and text.isdigit() and len(text) <= 19 and (text[0] != "0" or text == "0"):
-        value = int(text)
-        return value if value <= _LARGEST else None
-    return None
-
-
-def _numbers(column: tuple[str, ...]) -> np.ndarray | None:
-    """All of a column's decimals at once, or None if any is not one (a slower path then says which)."""
-    text = "".join(column)
-    if not (text.isascii() and text.isdigit()):
-        return None
-    try:
-        values = np.array(list(map(int, column)), np.int64)
-    except (ValueError, OverflowError):
-        return None
-    digits = 1 + np.searchsorted(_POWERS, values, "right")
-    return values if int(digits.sum()) == len(text) else None  # a leading zero would name another id
 
 
 class Corpus:
@@ -201,11 +180,11 @@ class Corpus:
         if not rows or set(map(len, rows)) != {self._width}:
             return None
         columns = list(zip(*rows, strict=True))
-        ids = _numbers(columns[self._id])
+        ids = fields.numbers(columns[self._id])
         if ids is None or self._visual is None:
             return None
-        visual = _numbers(columns[self._visual])
-        if visual is None or not _is_text("".join(columns[self._formula])):
+        visual = fields.numbers(columns[self._visual])
+        if visual is None or not fields.is_text("".join(columns[self._formula])):
             return None
         kinds = np.array([_CODES.get(kind, -1) for kind in columns[self._type]], np.int8)
         if (kinds < 0).any():
@@ -241,32 +220,21 @@ class Corpus:
         if len(row) != self._width:
             self.notes.reject(line, f"{len(row)} fields, expected {self._width}")
             return None
-        number = _number(row[self._id])
+        number = fields.number(row[self._id])
         if number is None:
             shown = row[self._id][:24].encode("ascii", "backslashreplace").decode()
             self.notes.reject(line, f"id '{shown}', expected a decimal up to 2^63-1")
             return None
         formula = row[self._formula]
-        if not _is_text(formula):
+        if not fields.is_text(formula):
             self.notes.odd["formulas with invalid UTF-8, replaced"] += 1
             formula = formula.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
         kind = _CODES.get(row[self._type].strip().lower(), _OTHER)
         if kind == _OTHER:
             self.notes.odd["rows of an unknown type"] += 1
-        visual = None if self._visual is None else _number(row[self._visual])
+        visual = None if self._visual is None else fields.number(row[self._visual])
         if visual is None:
             self.notes.odd["rows without visual id, grouped by canonical form"] += 1
             visual = group_hash(formula)
         withheld = self._issue is not None and row[self._issue].strip() in WITHHELD
         return number, visual, kind, withheld, formula
-
-
-def _is_text(text: str) -> bool:
-    """Is it free of lone surrogates, which stand for invalid bytes?"""
-    if text.isascii():
-        return True
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        return False
-    return True

@@ -6,6 +6,7 @@ formulas. What a formula gives depends on it alone, so neither the chunks nor th
 
 from __future__ import annotations
 
+import hashlib
 import multiprocessing
 import os
 import signal
@@ -18,6 +19,7 @@ import numpy as np
 from encoder import ngrams, vocabulary
 from encoder.latex import canonical
 from encoder.model import LONGEST_TEXT, Encoder
+from index.errors import BuildError
 
 CHUNK = 4096  # formulas a unit of work
 
@@ -81,6 +83,21 @@ class Embedder:
             block = blocks[length]
             features[starts[places][:, None] + np.arange(block.shape[1])] = block
         return features, counts
+
+
+def model_hash(folder: Path) -> str:
+    """sha256 over a model's two files; an index serves only the model that built it.
+
+    Raises:
+        BuildError: a file is missing.
+    """
+    digest = hashlib.sha256()
+    for name in ("model.onnx", "tokenizer.json"):
+        try:
+            digest.update((folder / name).read_bytes())
+        except OSError as error:
+            raise BuildError(f"{folder / name}: the model cannot be read: {error.strerror or error}") from None
+    return digest.hexdigest()
 
 
 _worker: Embedder | None = None

@@ -43,7 +43,7 @@ class Groups:
 
     @property
     def comment_only(self) -> np.ndarray:
-        """bool (groups,): all instances stand in comments."""
+        """All instances stand in comments: bool (groups,)."""
         return self.kinds == 1 << COMMENT
 
 

@@ -152,7 +152,7 @@ def restore(vectors: np.ndarray, kept: Links) -> hnswlib.Index:
 
 
 def _rows(owner: np.ndarray, neighbour: np.ndarray, count: int, width: int) -> np.ndarray:
-    """hnswlib's link lists from (owner, neighbour) pairs, of which the owners may come in any order."""
+    """Link lists as hnswlib keeps them, from (owner, neighbour) pairs, of which the owners may come in any order."""
     order = np.argsort(owner, kind="stable")
     owner, neighbour = owner[order], neighbour[order]
     have = np.bincount(owner, minlength=count)

@@ -16,9 +16,9 @@ from index.errors import PlanError
 
 PREPARED = 34 << 20  # bytes of submission and index together (the contract)
 RESERVE = 16 << 10  # bytes of the index kept for the file's head and section table
-LEAST_GROUPS = (1, 2, 4, 8)  # a feature is kept if this many groups have it
+LEAST_GROUPS = (1, 2, 8, 32)  # a feature is kept if this many groups have it
 # Bytes a group of n-grams for each of LEAST_GROUPS, measured on arqmath-mini; a guess until the features are there.
-LEXICAL_GUESS = {1: 200, 2: 140, 4: 110, 8: 90}
+LEXICAL_GUESS = {1: 205, 2: 170, 8: 125, 32: 90}
 
 
 @dataclass
@@ -54,7 +54,7 @@ class Plan:
         total = sum(self.bytes.values())
         parts = ", ".join(f"{name} {count:,}" for name, count in self.bytes.items())
         return [
-            f"plan: {self.form} form, {self.groups:,} groups, {self.dim} dimensions, about {total:,} of {self.budget:,} bytes",
+            f"plan: {self.form} form, {self.groups:,} groups, {self.dim}-d, {total:,} of {self.budget:,} bytes",
             f"plan: bytes: {parts}",
             *(f"plan: {reason}" for reason in self.reasons),
         ]
@@ -93,8 +93,8 @@ def decide(groups: int, dim: int, budget: int, ids: int, lexical: Mapping[int, i
     left = budget - sum(parts.values())
     if left < 0:
         raise PlanError(
-            f"the collection is too large for the exact form: {groups:,} groups need {budget - left:,} bytes for vectors "
-            f"and ids, {max(0, budget):,} are left"
+            f"the collection is too large for the exact form: {groups:,} groups take {budget - left:,} bytes, "
+            f"{max(0, budget):,} are left"
         )
     plan = Plan("exact", groups, dim, budget, False, 0, parts)
     plan.reasons.append(f"vectors are kept exactly: {parts['vectors']:,} bytes fit")

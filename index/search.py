@@ -9,8 +9,7 @@ import numpy as np
 
 from encoder.model import WEIGHTS
 from index import bits, ids, nodes, sketch, store
-from index.build import model_hash
-from index.embed import Embedder
+from index.embed import Embedder, model_hash
 from index.errors import FormdexError, StoreError
 
 WEIGHT = 0.3  # share of the lexical evidence in a score
@@ -34,7 +33,7 @@ class Index:
         self._vectors = sections["vectors"].astype(np.float32)
         self._node_of = bits.unpack(sections["members"], groups, (count - 1).bit_length())
         if len(self._ids) != groups or self._vectors.shape != (count, header["dim"]):
-            raise ValueError(f"{len(self._ids)} ids and vectors {self._vectors.shape} for {groups} groups, {count} nodes")
+            raise ValueError(f"{len(self._ids)} ids, vectors {self._vectors.shape}; {groups} groups, {count} nodes")
         if groups and int(self._node_of.max()) >= count:
             raise ValueError(f"a group belongs to node {int(self._node_of.max())} of {count}")
         self._members = np.argsort(self._node_of, kind="stable")
@@ -100,10 +99,11 @@ class Index:
         Returns:
             Exactly ``min(k, size)`` pairs of formula id and score, by descending score, then ascending id.
         """
+        k = max(0, min(k, self.size))
         query = self._embedder.embed([latex])
         vector = query.vectors[0].astype(np.float32)
         lexical = None if self._lexical is None else self._lexical.score(query.features)
-        chosen = self._candidates(vector, lexical, min(k, self.size), weight)
+        chosen = self._candidates(vector, lexical, k, weight)
         score = self._vectors[self._node_of[chosen]] @ vector
         top = 0.0 if lexical is None else float(lexical.max(initial=0.0))
         score = (1 - weight) * score.astype(np.float64)
@@ -127,6 +127,6 @@ class Index:
         offsets = np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts)
         marked[self._members[np.repeat(starts, counts) + offsets]] = True
         if lexical is not None and weight > 0:
-            best = np.argpartition(lexical, self.size - LEXICAL)[self.size - LEXICAL :] if self.size > LEXICAL else ...
-            marked[best] = True
+            count = min(LEXICAL, self.size)
+            marked[np.argpartition(lexical, -count)[-count:]] = True
         return np.flatnonzero(marked)

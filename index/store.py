@@ -1,6 +1,6 @@
-"""The index file: a head, a table of sections in JSON, and the sections. The one module that touches index files.
+r"""The index file: a head, a table of sections in JSON, and the sections. The one module that touches index files.
 
-    8 bytes   magic "FORMDEX\\n"
+    8 bytes   magic "FORMDEX\n"
     4 bytes   format version, little-endian
     4 bytes   length of the JSON text
     16 bytes  blake2b of the JSON text
@@ -47,7 +47,7 @@ def _layout(meta: Mapping[str, Any], sections: Mapping[str, np.ndarray]) -> tupl
     """The JSON text, with offsets counted from its end, and the bytes of each section."""
     table, placed, offset = [], [], 0
     for name, array in sections.items():
-        data = memoryview(np.ascontiguousarray(array)).cast("B") if array.size else memoryview(b"")
+        data = np.ascontiguousarray(array).data.cast("B") if array.size else memoryview(b"")
         table.append(
             {
                 "name": name,
@@ -87,7 +87,7 @@ def write(folder: Path, meta: Mapping[str, Any], sections: Mapping[str, np.ndarr
     """
     for name, array in sections.items():
         if array.dtype.name not in _DTYPES:
-            raise StoreError(f"section '{name}': dtype {array.dtype.name}, expected one of {', '.join(sorted(_DTYPES))}")
+            raise StoreError(f"section '{name}': dtype {array.dtype.name}, expected {', '.join(sorted(_DTYPES))}")
     text, placed = _layout(meta, sections)
     target, temporary = folder / FILE, folder / f".{FILE}.part"
     try:
