@@ -40,6 +40,7 @@ def export(
     folder: Path,
     provenance: dict[str, Any],
     reads: str = "canonical",
+    limit: int | None = None,
 ) -> dict[str, Any]:
     """Quantise, measure and write a model.
 
@@ -54,12 +55,14 @@ def export(
         folder: where the three files go, made if absent; other files there are left alone.
         provenance: what the weights come from (files with hashes, seeds, command); kept as ``inputs``.
         reads: one of ``INPUTS``; kept in the model as the property ``input``.
+        limit: bytes that the model and its tokenizer may have together.
 
     Returns:
         The record as written.
 
     Raises:
-        ValueError: ``reads`` is unknown, or there are fewer than five formulas.
+        ValueError: ``reads`` is unknown, there are fewer than five formulas, or the model is larger than ``limit``.
+            Nothing is written then.
         TypeError: ``provenance`` is not made of JSON's types.
     """
     import numpy as np
@@ -80,6 +83,9 @@ def export(
         MODEL: model.SerializeToString(deterministic=True),
         TOKENIZER: tokenizer.to_str(pretty=False).encode(),
     }
+    size = sum(map(len, contents.values()))
+    if limit is not None and size > limit:
+        raise ValueError(f"{folder}: model and tokenizer would have {size} bytes, expected at most {limit}")
     listed = json.dumps([[int(i) for i in ids] for ids in calibration_ids]).encode()
     record = {
         "inputs": provenance,

@@ -134,11 +134,13 @@ def test_check_refuses_a_bad_record(shipped: Path, text: str | None, expected: s
 
 @pytest.mark.parametrize(
     ("changes", "expected"),
-    [({"reads": "html"}, "reads 'html': expected one of canonical, raw"), ({"calibration_ids": [[1]] * 4}, "4 calib")],
+    [
+        ({"reads": "html"}, "reads 'html': expected one of canonical, raw"),
+        ({"calibration_ids": [[1]] * 4}, "4 calib"),
+        ({"limit": 5000}, "would have [0-9]{5} bytes, expected at most 5000"),
+    ],
 )
-def test_bad_arguments_are_refused_before_anything_is_written(
-    tmp_path: Path, changes: dict[str, Any], expected: str
-) -> None:
+def test_what_cannot_be_exported_leaves_nothing_behind(tmp_path: Path, changes: dict[str, Any], expected: str) -> None:
     with pytest.raises(ValueError, match=expected):
         write(tmp_path / "out", **changes)
     assert not (tmp_path / "out").exists()
@@ -165,6 +167,12 @@ def test_pruned_vocabulary_cuts_the_formulas_as_before() -> None:
     assert {"hedgehog", "[unused0]", "[PAD]", "[MASK]", "é"}.isdisjoint(small.get_vocab())
     assert small.encode("^").tokens == ["[CLS]", "^", "[SEP]"]
     assert small.encode("2ba").tokens == ["[CLS]", "2", "##b", "##a", "[SEP]"], "ASCII stays even where unseen"
+
+
+def test_pruning_drops_pieces_of_too_few_formulas() -> None:
+    small, _ = prune(teacher_tokenizer(), [*FORMULAS, "hedgehog hedgehog", r"\frac"], least=2)
+    assert {"frac", "x", "[UNK]", "[CLS]", "[SEP]"} <= set(small.get_vocab())
+    assert {"hedgehog", "the"}.isdisjoint(small.get_vocab())
 
 
 def test_pruned_tokenizer_cuts_long_input_and_keeps_the_end_token() -> None:
