@@ -197,3 +197,9 @@ UNICODE = {
             chi psi omega Gamma Delta Theta Lambda Xi Pi Sigma Upsilon Phi Psi Omega""".split(), strict=True)},
 }  # fmt: skip
 UNICODE_TABLE = {ord(c): s for c, s in UNICODE.items()}
+
+VARIABLES = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") | frozenset(
+    "\\" + name
+    for name in """alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi rho sigma tau upsilon phi
+    chi psi omega Gamma Delta Theta Lambda Xi Pi Sigma Upsilon Phi Psi Omega""".split()
+)

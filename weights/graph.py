@@ -23,14 +23,19 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-Weights = dict[str, np.ndarray]
-WEIGHT_LIMIT = 63  # see the module's docstring
-OPSET, MS_DOMAIN = 17, "com.microsoft"
+from weights import ngram_graph
+from weights.builder import MS_DOMAIN, Builder, Weights
+
+OPSET = 17
+GRAM_EPSILON = 1e-5
 
 
 @dataclass(frozen=True)
 class Shape:
-    """What a graph looks like: layers, width, attention heads, feed-forward width, output dimensions, longest input."""
+    """What a graph looks like: layers, width, attention heads, feed-forward width, output dimensions, longest input.
+
+    ``rows`` n-gram rows and a layer of ``hidden`` units behind them make it a student; 0 leaves both out.
+    """
 
     layers: int
     width: int
@@ -40,98 +45,37 @@ class Shape:
     positions: int
     activation: str = "Relu"
     epsilon: float = 1e-12
+    rows: int = 0
+    hidden: int = 0
 
 
-class _Builder:
-    """Collects nodes and initialisers; every method returns the name of the value it adds."""
-
-    def __init__(self, weights: Weights, scales: dict[str, float] | None, taps: list[str]) -> None:
-        self.weights, self.scales, self.taps = weights, scales, taps
-        self.nodes: list[onnx.NodeProto] = []
-        self.initial: dict[str, np.ndarray] = {}
-        self.count = 0
-
-    def node(self, op: str, inputs: list[str], domain: str = "", **attributes: Any) -> str:
-        self.count += 1
-        out = f"v{self.count}"
-        self.nodes.append(helper.make_node(op, inputs, [out], name=f"{op}{self.count}", domain=domain, **attributes))
-        return out
-
-    def constant(self, name: str, value: np.ndarray | np.generic) -> str:
-        self.initial[name] = np.asarray(value, order="C")  # not ascontiguousarray, which turns a scalar into a vector
-        return name
-
-    def linear(self, x: str, name: str) -> str:
-        """X (.., in) @ weights[name] (in, out) + bias, in float32 or in 8 bits with float32 in and out."""
-        matrix = self.weights[f"{name}.weight"]
-        bias = self.constant(f"{name}.bias", self.weights[f"{name}.bias"].astype(np.float32))
-        self.taps.append(x)
-        if self.scales is None:
-            return self.node("Add", [self.node("MatMul", [x, self.constant(f"{name}.weight", matrix)]), bias])
-        codes, scale = quantise(matrix)
-        low, high = self.scales[f"{name}.low"], self.scales[f"{name}.high"]
-        step = np.float32(max(high - low, 1e-6) / 255)
-        zero = np.uint8(np.clip(np.rint(-low / step), 0, 255))
-        a_scale, a_zero = self.constant(f"{name}.a_scale", step), self.constant(f"{name}.a_zero", zero)
-        b_scale = self.constant(f"{name}.b_scale", scale)
-        inputs = [self.node("QuantizeLinear", [x, a_scale, a_zero]), self.constant(f"{name}.codes", codes),
-                  a_scale, b_scale, a_zero, "", bias]  # fmt: skip
-        return self.node("MatMulIntegerToFloat", inputs, domain=MS_DOMAIN)
-
-    def normalise(self, x: str, residual: str | None, name: str, epsilon: float) -> str:
-        """Layer normalisation of x (+ residual)."""
-        gamma = self.constant(f"{name}.gamma", self.weights[f"{name}.weight"].astype(np.float32))
-        beta = self.constant(f"{name}.beta", self.weights[f"{name}.bias"].astype(np.float32))
-        if residual is not None:
-            # Not SkipLayerNormalization: ONNX Runtime 1.32's CPU kernel for it takes five times as long as these two.
-            x = self.node("Add", [x, residual])
-        return self.node("LayerNormalization", [x, gamma, beta], epsilon=epsilon, axis=-1)
-
-    def embed(self, ids: str, shape: Shape) -> str:
-        """Token plus position embeddings, (B, T, width); the tokens' rows in 8 bits when the graph is quantised."""
-        table = self.weights["tokens"]
-        if self.scales is None:
-            tokens = self.node("Gather", [self.constant("tokens", table.astype(np.float32)), ids], axis=0)
-        else:
-            step = np.maximum(np.abs(table).max(axis=1), 1e-9).astype(np.float32) / 127
-            codes = np.clip(np.rint(table / step[:, None]), -127, 127).astype(np.int8)
-            rows = self.node("Gather", [self.constant("tokens", codes), ids], axis=0)
-            steps = self.node("Gather", [self.constant("tokens.scale", step[:, None]), ids], axis=0)
-            tokens = self.node("Mul", [self.node("Cast", [rows], to=TensorProto.FLOAT), steps])
-        one, zero = self.constant("one", np.array([1], np.int64)), self.constant("zero", np.array([0], np.int64))
-        length = self.node("Slice", [self.node("Shape", [ids]), one, self.constant("two", np.array([2], np.int64))])
-        positions = self.constant("positions", self.weights["positions"].astype(np.float32))
-        places = self.node("Slice", [positions, zero, length, zero])
-        return self.normalise(self.node("Add", [tokens, places]), None, "embed", shape.epsilon)
-
-    def layer(self, x: str, name: str, shape: Shape) -> str:
-        """One post-norm transformer layer (Vaswani et al. 2017), (B, T, width) to the same."""
-        joined = self.linear(x, f"{name}.qkv")
-        sizes = self.constant("thirds", np.array([shape.width] * 3, np.int64))
-        parts = [f"{name}.q", f"{name}.k", f"{name}.v"]
-        self.nodes.append(helper.make_node("Split", [joined, sizes], parts, name=f"{name}.split", axis=-1))
-        mixed = self.node("MultiHeadAttention", parts, domain=MS_DOMAIN, num_heads=shape.heads)
-        x = self.normalise(self.linear(mixed, f"{name}.out"), x, f"{name}.norm1", shape.epsilon)
-        inner = self.node(shape.activation, [self.linear(x, f"{name}.up")],
-                          domain=MS_DOMAIN if shape.activation == "Gelu" else "")  # fmt: skip
-        return self.normalise(self.linear(inner, f"{name}.down"), x, f"{name}.norm2", shape.epsilon)
+def _embed(b: Builder, ids: str, renamed: str | None, shape: Shape) -> str:
+    """Token (plus renamed token) plus position embeddings, normalised, (B, T, width)."""
+    x = b.lookup("tokens", ids)
+    if renamed is not None:
+        x = b.node("Add", [x, b.lookup("renamed", renamed)])
+    length = b.node("Slice", [b.node("Shape", [ids]), b.integers(1), b.integers(2)])
+    positions = b.constant("positions", b.weights["positions"].astype(np.float32))
+    places = b.node("Slice", [positions, b.integers(0), length, b.integers(0)])
+    return b.normalise(b.node("Add", [x, places]), None, "embed", shape.epsilon)
 
 
-def quantise(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Symmetric 7-bit codes of a (in, out) float matrix, one scale per output column.
-
-    Returns:
-        int8 codes (in, out) within +-63 and float32 scales (out,).
-    """
-    scale = np.maximum(np.abs(matrix).max(axis=0), 1e-9).astype(np.float32) / WEIGHT_LIMIT
-    codes = np.clip(np.rint(matrix / scale), -WEIGHT_LIMIT, WEIGHT_LIMIT).astype(np.int8)
-    return codes, scale
+def _layer(b: Builder, x: str, name: str, shape: Shape) -> str:
+    """One post-norm transformer layer (Vaswani et al. 2017), (B, T, width) to the same."""
+    joined = b.linear(x, f"{name}.qkv")
+    parts = [f"{name}.q", f"{name}.k", f"{name}.v"]
+    sizes = b.integers(*[shape.width] * 3)
+    b.nodes.append(helper.make_node("Split", [joined, sizes], parts, name=f"{name}.split", axis=-1))
+    mixed = b.node("MultiHeadAttention", parts, domain=MS_DOMAIN, num_heads=shape.heads)
+    x = b.normalise(b.linear(mixed, f"{name}.out"), x, f"{name}.norm1", shape.epsilon)
+    inner = b.node(shape.activation, [b.linear(x, f"{name}.up")], domain=MS_DOMAIN if shape.activation == "Gelu" else "")
+    return b.normalise(b.linear(inner, f"{name}.down"), x, f"{name}.norm2", shape.epsilon)
 
 
 def linear_names(shape: Shape) -> list[str]:
     """The matrix products of a graph in the order in which they run."""
     inner = [f"layer{i}.{part}" for i in range(shape.layers) for part in ("qkv", "out", "up", "down")]
-    return [*inner, "project"]
+    return [*inner, *(["hidden"] if shape.hidden else []), "project"]
 
 
 def build(
@@ -141,17 +85,24 @@ def build(
 
     Args:
         weights: ``tokens`` (V, width), ``positions`` (P, width), and ``.weight``/``.bias`` of ``embed``,
-            ``layerN.{qkv,out,up,down,norm1,norm2}`` and ``project``; matrices are (in, out).
+            ``layerN.{qkv,out,up,down,norm1,norm2}`` and ``project``; matrices are (in, out). A shape with n-gram rows
+            also wants ``renamed`` (V + places, width), ``grams`` (rows, width), ``variable`` bool (V,), ``gram_norm``
+            and ``hidden``.
         shape: the architecture.
         scales: ``NAME.low`` and ``NAME.high`` of every product's input (see ``calibrate``); None for float32.
         tap: also output the input of every product, each once, for calibration.
     """
     taps: list[str] = []
-    b = _Builder(weights, scales, taps)
-    x = b.embed("ids", shape)
+    b = Builder(weights, scales, taps)
+    renamed, grams = ngram_graph.read(b, "ids", shape.rows) if shape.rows else (None, None)
+    x = _embed(b, "ids", renamed, shape)
     for i in range(shape.layers):
-        x = b.layer(x, f"layer{i}", shape)
+        x = _layer(b, x, f"layer{i}", shape)
     pooled = b.node("ReduceMean", [x], axes=[1], keepdims=0)
+    if grams is not None:
+        lexical = b.normalise(b.lookup_sum("grams", grams), None, "gram_norm", GRAM_EPSILON)
+        pooled = b.node("Concat", [pooled, lexical], axis=1)
+        pooled = b.node("Concat", [pooled, b.node("Relu", [b.linear(pooled, "hidden")])], axis=1)
     vector = b.linear(pooled, "project")
     b.nodes.append(helper.make_node("LpNormalization", [vector], ["vectors"], name="unit", axis=-1, p=2))
     outputs = [helper.make_tensor_value_info("vectors", TensorProto.FLOAT, ["B", shape.dim])]

@@ -21,7 +21,8 @@ from weights.calibrate import (
     squared_error,
     vectors,
 )
-from weights.graph import MS_DOMAIN, WEIGHT_LIMIT, build, linear_names, quantise
+from weights.builder import MS_DOMAIN, WEIGHT_LIMIT, quantise
+from weights.graph import build, linear_names
 
 WEIGHTS = random_weights()
 
