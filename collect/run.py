@@ -15,10 +15,11 @@ from pathlib import Path
 
 from collect.cache import Cache
 from collect.errors import CollectError
+from collect.formats import format_of
 from collect.progress import Progress
 from collect.reading import Kept, Reader
 from collect.store import SQLITE, TSV, Document, write
-from collect.walk import walk
+from collect.walk import LINK, walk
 
 CACHE = "collect-cache.sqlite"
 LARGEST = 64 << 20  # bytes of a file that is read whole; dumps are streamed and have no limit
@@ -84,7 +85,7 @@ def collect(
 
 def _collect(paths: Sequence[Path], out: Path, cache: Cache, progress: Progress, largest: int) -> Report:
     listing = walk(paths, without=out)
-    report = Report(skipped=listing.passed_over)
+    report = Report(skipped=[(place, why) for place, why in listing.passed_over if _matters(Path(place), why)])
     reader = Reader(
         listing, cache, largest, lambda place, why: report.skipped.append((str(place), why)), progress.update
     )
@@ -108,6 +109,11 @@ def _collect(paths: Sequence[Path], out: Path, cache: Cache, progress: Progress,
     cache.drop_unused()
     progress.close()
     return report
+
+
+def _matters(place: Path, why: str) -> bool:
+    """Is this worth telling? A link is, if formulas might be behind it."""
+    return why != LINK or place.is_dir() or format_of(place.name, b"") is not None
 
 
 def _write(out: Path, cache: Cache, kept: Sequence[Kept]) -> bool:

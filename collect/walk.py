@@ -13,6 +13,7 @@ from collect.errors import CollectError
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
 
+LINK = "symbolic link, not followed"
 Rule = tuple[Path, "GitIgnoreSpec"]  # the folder of an ignore file, and its patterns
 
 
@@ -88,7 +89,7 @@ def _folder(folder: Path, rules: list[Rule], listing: Listing, without: Path | N
         for entry in entries:
             place = current / entry.name
             if entry.is_symlink():
-                listing.passed_over.append((str(place), "symbolic link"))
+                listing.passed_over.append((str(place), LINK))
             elif entry.name.startswith(".") or place == without or entry.name == "__pycache__":
                 continue
             elif _ignored(place, entry.is_dir(), rules):

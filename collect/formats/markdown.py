@@ -193,7 +193,7 @@ class _Walk:
                 content = f"{argument}\n{content}" if argument.strip() else content
             for latex in _split(content):
                 yield self.page.found(start, end, latex, True)
-        elif info.startswith("{eval-rst}"):
+        elif info.startswith(("{eval-rst}", "{glossary}")):  # a glossary's definitions are indented as there
             yield from rst.extract(self.block(token.content, (token.map or [0])[0] + 1))
         elif self.depth < DEEPEST and (_TEXT_DIRECTIVE.match(info) or token.type == "colon_fence"):
             yield from _extract(self.block(token.content, (token.map or [0])[0] + 1), self.depth + 1)
