@@ -58,6 +58,10 @@ def _locked(places: list[Path], index: Path) -> tuple[Path, TextIO]:
 
 def allocate(path: Path, shape: tuple[int, int]) -> np.ndarray:
     """A float16 array in a file whose blocks are there: on a full disk this fails, not some later write to memory."""
-    with path.open("wb") as handle:
-        os.posix_fallocate(handle.fileno(), 0, 2 * shape[0] * shape[1])
+    try:
+        with path.open("wb") as handle:
+            os.posix_fallocate(handle.fileno(), 0, 2 * shape[0] * shape[1])
+    except OSError:  # the blocks it did get would keep the disk full
+        path.unlink(missing_ok=True)
+        raise
     return np.memmap(path, np.float16, "r+", shape=shape)
