@@ -127,7 +127,7 @@ class Corpus:
         places = {name.strip().strip("\x00").lower(): at for at, name in reversed(list(enumerate(header)))}
         for name in ("id", "type", "formula"):
             if name not in places:
-                found = ", ".join(header)[:120].encode("ascii", "replace").decode()
+                found = ascii(", ".join(header)[:120])[1:-1]
                 raise CorpusError(f"{self.path}: column '{name}' is missing; the header holds: {found}")
         self._id, self._type, self._formula = places["id"], places["type"], places["formula"]
         self._visual, self._issue = places.get("visual_id"), places.get("issue")
@@ -222,8 +222,7 @@ class Corpus:
             return None
         number = fields.number(row[self._id])
         if number is None:
-            shown = row[self._id][:24].encode("ascii", "backslashreplace").decode()
-            self.notes.reject(line, f"id '{shown}', expected a decimal up to 2^63-1")
+            self.notes.reject(line, f"id {row[self._id][:24]!a}, expected a decimal up to 2^63-1")
             return None
         formula = row[self._formula]
         if not fields.is_text(formula):
