@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import shutil
@@ -58,9 +59,13 @@ def _locked(places: list[Path], index: Path) -> tuple[Path, TextIO]:
 
 def allocate(path: Path, shape: tuple[int, int]) -> np.ndarray:
     """A float16 array in a file whose blocks are there: on a full disk this fails, not some later write to memory."""
+    size = 2 * shape[0] * shape[1]
+    # Asked first: the file system would hand out all it has, to the harm of others, before it refuses.
+    if shutil.disk_usage(path.parent).free < size:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
     try:
         with path.open("wb") as handle:
-            os.posix_fallocate(handle.fileno(), 0, 2 * shape[0] * shape[1])
+            os.posix_fallocate(handle.fileno(), 0, size)
     except OSError:  # the blocks it did get would keep the disk full
         path.unlink(missing_ok=True)
         raise

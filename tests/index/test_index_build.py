@@ -2,12 +2,14 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -188,6 +190,17 @@ def test_a_full_disk_shows_before_anything_is_mapped(tmp_path: Path, monkeypatch
 
     # Never by asking for more than there is: the file system hands out all it has before it refuses.
     monkeypatch.setattr(os, "posix_fallocate", full)
+    with pytest.raises(OSError, match="No space"):
+        scratch.allocate(tmp_path / "vectors", (1000, 64))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_more_than_is_free_is_not_even_tried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def never(*_: int) -> None:
+        raise AssertionError("blocks were asked for")
+
+    monkeypatch.setattr(os, "posix_fallocate", never)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=1000))
     with pytest.raises(OSError, match="No space"):
         scratch.allocate(tmp_path / "vectors", (1000, 64))
     assert list(tmp_path.iterdir()) == []
