@@ -19,7 +19,7 @@ TYPED, RENAMED = (1, 2, 3), (2, 3, 4, 5)
 
 
 def is_variable(vocabulary: dict[str, int]) -> np.ndarray:
-    """bool (V,): which vocabulary ids are letters or Greek letters."""
+    """Which vocabulary ids are letters or Greek letters, bool (V,)."""
     flags = np.zeros(max(vocabulary.values()) + 1, bool)
     flags[[i for token, i in vocabulary.items() if token in VARIABLES]] = True
     return flags
@@ -61,7 +61,7 @@ def features(ids: np.ndarray, variable: np.ndarray) -> np.ndarray:
 
 
 def _marked(ids: np.ndarray, size: int) -> np.ndarray:
-    """ids with a mark before and after, (B, T + 2)."""
+    """Ids with a mark before and after, (B, T + 2)."""
     edge = np.full((len(ids), 1), size + PLACES, ids.dtype)
     return np.concatenate([edge, ids, edge + 1], axis=1)
 

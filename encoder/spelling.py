@@ -1,6 +1,6 @@
 """Tables of LaTeX spellings: which commands look or mean the same, which change nothing, which take arguments.
 
-Data only; ``encoder.latex`` gives them their meaning. A spelling on the left of ``SAME`` becomes the one on the right.
+Data only; ``encoder.walker`` gives them their meaning. A spelling on the left of ``SAME`` becomes the one on the right.
 """
 
 from __future__ import annotations
@@ -93,16 +93,26 @@ SAME = _pairs(r"""
 
 # Commands that change spacing, size or style, not what is said.
 NOTHING = frozenset(
-    [r"\,", r"\;", r"\:", r"\!", r"\>", r"\/", r"\-", r"\@", r"\quad", r"\qquad", r"\enspace", r"\thinspace", r"\medspace", r"\thickspace", r"\negthinspace", r"\negmedspace", r"\negthickspace", r"\nonumber", r"\notag", r"\noindent", r"\par", r"\limits", r"\nolimits", r"\displaylimits", r"\displaystyle", r"\textstyle", r"\scriptstyle", r"\scriptscriptstyle", r"\rm", r"\it", r"\mit", r"\normalfont", r"\tiny", r"\small", r"\normalsize", r"\large", r"\Large", r"\LARGE", r"\huge", r"\Huge", r"\mathstrut", r"\strut", r"\hfill", r"\hfil", r"\hline", r"\relax", r"\protect", r"\left", r"\right", r"\middle", r"\big", r"\Big", r"\bigg", r"\Bigg", r"\bigl", r"\Bigl", r"\biggl", r"\Biggl", r"\bigr", r"\Bigr", r"\biggr", r"\Biggr", r"\bigm", r"\Bigm", r"\biggm", r"\Biggm", r"\mathop", r"\mathbin", r"\mathrel", r"\mathord", r"\mathopen", r"\mathclose", r"\mathpunct", r"\mathinner", r"\ensuremath", r"\mathit", r"\boxed", r"\fbox", r"\smash", r"\mathchoice", r"\allowbreak", r"\nobreak", r"\break", r"\unicode", r"\ifmmode", r"\fi", r"\else", r"\operatorname", r"\operatornamewithlimits", r"\mathrm", r"\text", r"\mbox", r"\textrm", r"\hbox", r"\textnormal", r"\textit", r"\emph", r"\textup", r"\textbf", r"\begingroup", r"\endgroup", r"\begin", r"\end", r"\space", r"\rlap", r"\llap", r"\textstyle", r"\(", r"\)", r"\[", r"\]"]
-) | {"\\ ", "$", "~", "\\\n", "\\\t"}  # fmt: skip
+    r"""
+    \, \; \: \! \> \/ \- \@ \quad \qquad \enspace \thinspace \medspace \thickspace \negthinspace \negmedspace
+    \negthickspace \nonumber \notag \noindent \par \limits \nolimits \displaylimits \displaystyle \textstyle
+    \scriptstyle \scriptscriptstyle \rm \it \mit \normalfont \tiny \small \normalsize \large \Large \LARGE
+    \huge \Huge \mathstrut \strut \hfill \hfil \hline \relax \protect \left \right \middle \big \Big \bigg
+    \Bigg \bigl \Bigl \biggl \Biggl \bigr \Bigr \biggr \Biggr \bigm \Bigm \biggm \Biggm \mathop \mathbin
+    \mathrel \mathord \mathopen \mathclose \mathpunct \mathinner \ensuremath \mathit \boxed \fbox \smash
+    \mathchoice \allowbreak \nobreak \break \unicode \ifmmode \fi \else \operatorname \operatornamewithlimits
+    \mathrm \text \mbox \textrm \hbox \textnormal \textit \emph \textup \textbf \begingroup \endgroup \begin
+    \end \space \rlap \llap \( \) \[ \]
+    """.split()
+) | {"\\ ", "$", "~", "\\\n", "\\\t"}
 
 # Commands whose arguments belong to them: how many.
 ARGUMENTS = {
     **dict.fromkeys([r"\frac", r"\binom", r"\overset", r"\underset", r"\atop", r"\brack", r"\genfrac"], 2),
     **dict.fromkeys(
-        r"""\sqrt \mathbb \mathbf \mathcal \mathfrak \mathsf \mathtt \bar \hat \tilde \vec \dot \ddot \dddot \acute \grave
-            \check \breve \mathring \underline \underbrace \overbrace \overleftarrow \xrightarrow \xleftarrow \cancel
-            \bcancel \xcancel \substack \underleftarrow \overleftrightarrow""".split(),
+        r"""\sqrt \mathbb \mathbf \mathcal \mathfrak \mathsf \mathtt \bar \hat \tilde \vec \dot \ddot \dddot \acute
+            \grave \check \breve \mathring \underline \underbrace \overbrace \overleftarrow \xrightarrow \xleftarrow
+            \cancel \bcancel \xcancel \substack \underleftarrow \overleftrightarrow""".split(),
         1,
     ),
     r"\root": 2,
@@ -156,8 +166,14 @@ FUNCTIONS = frozenset(
     """arcsin arccos arctan sinh cosh tanh coth sin cos tan cot sec csc log ln lim limsup liminf exp max min sup inf
         gcd det dim ker deg arg hom Pr lcm mod""".split()
 )
-TYPED_FUNCTIONS = """arcsin arccos arctan sinh cosh tanh sin cos tan cot sec csc log ln lim exp max min gcd det mod""".split()
+TYPED_FUNCTIONS = """arcsin arccos arctan sinh cosh tanh sin cos tan cot sec csc log ln lim exp max min gcd det
+    mod""".split()
 
+# Raised and lowered characters.
+SCRIPT_CHARACTERS = {
+    "^": dict(zip("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾ⁿⁱ", "0123456789+-=()ni", strict=True)),
+    "_": dict(zip("₀₁₂₃₄₅₆₇₈₉₊₋₌₍₎ᵢⱼₖₙₘ", "0123456789+-=()ijknm", strict=True)),
+}
 # Characters and the LaTeX they stand for. Mathematical alphabets beyond these fall to Unicode compatibility forms.
 UNICODE = {
     "−": "-", "–": "-", "—": "-", "‐": "-", "‑": "-", "×": r"\times ", "÷": r"\div ", "·": r"\cdot ", "⋅": r"\cdot ",
@@ -189,9 +205,9 @@ UNICODE = {
     "ℕ": r"{\mathbb N}", "ℤ": r"{\mathbb Z}", "ℚ": r"{\mathbb Q}", "ℝ": r"{\mathbb R}", "ℂ": r"{\mathbb C}",
     "ℙ": r"{\mathbb P}", "ℍ": r"{\mathbb H}",
     "½": r"\frac12 ", "¼": r"\frac14 ", "¾": r"\frac34 ", "⅓": r"\frac13 ", "⅔": r"\frac23 ", "\u00a0": " ",
+    "％": r"\%", "﹪": r"\%", "≢": r"\not\equiv ", "⊄": r"\not\subset ", "∤": r"\nmid ",
     "\u200b": " ", "\u2061": " ", "\u2062": " ", "\ufeff": " ",
-    **{c: "^{" + d + "}" for c, d in zip("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻ⁿⁱ", "0123456789+-ni", strict=True)},
-    **{c: "_{" + d + "}" for c, d in zip("₀₁₂₃₄₅₆₇₈₉₊₋ᵢⱼₖₙₘ", "0123456789+-ijknm", strict=True)},
+    **{c: f"{kind}{{{d}}}" for kind, characters in SCRIPT_CHARACTERS.items() for c, d in characters.items()},
     **{c: f"\\{n} " for c, n in zip("αβγδεζηθικλμνξπρσςτυφχψωΓΔΘΛΞΠΣΥΦΨΩ",
         """alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi pi rho sigma sigma tau upsilon phi
             chi psi omega Gamma Delta Theta Lambda Xi Pi Sigma Upsilon Phi Psi Omega""".split(), strict=True)},
