@@ -3,8 +3,9 @@
 The target similarity of a pair mixes the teacher's cosine with the n-gram cosine, typed and renamed
 (``training.corpus``); where the teacher has not read the formulas, the n-gram cosine stands alone. A batch is made of
 neighbourhoods: formulas that collide under a minhash drawn anew for every epoch, so that near pairs, which decide a
-ranking, are in it. The loss is the divergence between the softmax over similarities of both sides (listwise
-distillation), on the whole vector and on its first half, plus a squared error that fixes the scale.
+ranking, are in it; where the teacher speaks, every other epoch takes formulas on the same side of random hyperplanes
+of its space instead. The loss is the divergence between the softmax over similarities of both sides (listwise
+distillation) at two temperatures, on the whole vector and on its first half, plus a squared error that fixes the scale.
 
 Checkpoints hold everything; the same command continues where it stopped, and the result does not depend on the cut.
 """
@@ -28,7 +29,8 @@ from training import corpus as corpora
 from training.student import Size, Student
 
 BATCH, NEIGHBOURHOOD = 512, 8
-TEMPERATURE = 0.07
+TEMPERATURES = ((0.07, 1.0), (0.2, 3.0))  # and their weight: the sharp one orders near pairs, the flat one the rest
+PLANES = 11  # random hyperplanes that cut the teacher's space into neighbourhoods
 PARTS = ((64, 1.0), (32, 0.5))  # dimensions and their weight, after Matryoshka representation learning
 TEACHER_SHARE = 0.5  # of batches, and the teacher's weight within them
 LEARNING_RATE, WARM_UP = 2e-3, 200
@@ -37,23 +39,32 @@ LEARNING_RATE, WARM_UP = 2e-3, 200
 class Batches:
     """Seeded batches of neighbourhoods, an endless stream that can start anywhere."""
 
-    def __init__(self, corpus: corpora.Corpus, taught: np.ndarray, seed: int) -> None:
-        self.corpus, self.taught, self.seed = corpus, taught, seed
+    def __init__(self, corpus: corpora.Corpus, taught: np.ndarray, teacher: np.ndarray, seed: int) -> None:
+        self.corpus, self.taught, self.teacher, self.seed = corpus, taught, teacher, seed
 
-    def neighbourhoods(self, members: np.ndarray, epoch: int) -> np.ndarray:
-        """Order ``members`` so that formulas that share a minhash of their n-grams are neighbours."""
-        rng = np.random.default_rng((self.seed, epoch))
+    def _minhash(self, rng: np.random.Generator) -> np.ndarray:
+        """One minhash of every formula's n-grams, int64 (n,)."""
         a, b = (int(x) | 1 for x in rng.integers(1, 1 << 30, 2))
-        rows, start = self.corpus.rows, self.corpus.row_start
-        mixed = ((rows.astype(np.int64) & 0x7FFFFFFF) * a + b) % 4294967291
-        keys = np.minimum.reduceat(mixed, start[:-1])[members]
+        mixed = ((self.corpus.rows.astype(np.int64) & 0x7FFFFFFF) * a + b) % 4294967291
+        return np.minimum.reduceat(mixed, self.corpus.row_start[:-1])
+
+    def _sides(self, rng: np.random.Generator) -> np.ndarray:
+        """On which sides of random hyperplanes the teacher's vectors lie, int64 (taught,)."""
+        planes = rng.normal(size=(self.teacher.shape[1], PLANES)).astype(np.float32)
+        vectors = self.teacher.astype(np.float32)
+        return ((vectors - vectors.mean(axis=0)) @ planes > 0) @ (1 << np.arange(PLANES))
+
+    def neighbourhoods(self, kind: int, epoch: int) -> np.ndarray:
+        """Formula numbers of a pool, so ordered that each run of NEIGHBOURHOOD lies near each other."""
+        rng = np.random.default_rng((self.seed, kind, epoch))
+        members = self.taught if kind else np.arange(len(self.corpus))
+        keys = self._sides(rng) if kind and epoch % 2 else self._minhash(rng)[members]
         order = members[np.lexsort((rng.random(len(members)), keys))]
         usable = len(order) // NEIGHBOURHOOD * NEIGHBOURHOOD
         return rng.permutation(order[:usable].reshape(-1, NEIGHBOURHOOD), axis=0).reshape(-1)
 
     def stream(self) -> Iterator[tuple[np.ndarray, bool]]:
         """Formula numbers (BATCH,) and whether the teacher speaks."""
-        pools = [np.arange(len(self.corpus)), self.taught]
         queues: list[np.ndarray] = [np.empty(0, np.int64)] * 2
         epochs = [0, 0]
         credit = 0.0
@@ -63,7 +74,7 @@ class Batches:
             credit -= kind
             if len(queues[kind]) < BATCH:
                 epochs[kind] += 1
-                queues[kind] = self.neighbourhoods(pools[kind], 2 * epochs[kind] + kind)
+                queues[kind] = self.neighbourhoods(kind, epochs[kind])
             yield queues[kind][:BATCH], bool(kind)
             queues[kind] = queues[kind][BATCH:]
 
@@ -99,14 +110,16 @@ def forward(model: Student, corpus: corpora.Corpus, members: np.ndarray, variabl
 def loss_of(vectors: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
     """Listwise divergence plus squared error between the vectors' cosines and the target, (B, B)."""
     off = ~torch.eye(len(target), dtype=torch.bool)
-    wanted = torch.log_softmax((target / TEMPERATURE).masked_fill(~off, -1e4), dim=1)
     total = torch.zeros(())
     for dim, weight in PARTS:
         part = torch.nn.functional.normalize(vectors[:, :dim], dim=1)
         cosine = part @ part.T
-        got = torch.log_softmax((cosine / TEMPERATURE).masked_fill(~off, -1e4), dim=1)
-        divergence = (wanted.exp() * (wanted - got)).sum(1).mean()
-        total = total + weight * (divergence + 4 * (cosine - target)[off].square().mean())
+        part_loss = 4 * (cosine - target)[off].square().mean()
+        for temperature, share in TEMPERATURES:
+            wanted = torch.log_softmax((target / temperature).masked_fill(~off, -1e4), dim=1)
+            got = torch.log_softmax((cosine / temperature).masked_fill(~off, -1e4), dim=1)
+            part_loss = part_loss + share * (wanted.exp() * (wanted - got)).sum(1).mean()
+        total = total + weight * part_loss
     return total
 
 
@@ -119,6 +132,16 @@ def target_of(corpus: corpora.Corpus, members: np.ndarray, teacher: np.ndarray |
     t = torch.from_numpy(teacher[place[members]].astype(np.float32))
     cosine = ((t @ t.T) - 0.2).clamp(min=0) / 0.8  # unrelated formulas have about .2 by this teacher
     return TEACHER_SHARE * cosine + (1 - TEACHER_SHARE) * lexical
+
+
+def rate(step: int, steps: int) -> float:
+    """Share of the learning rate: warm-up, a slow cosine for five ninths of the steps, then straight down to zero."""
+
+    def slow(at: int) -> float:
+        return min(1, (at + 1) / WARM_UP) * (0.5 + 0.5 * math.cos(math.pi * min(1, at / (steps * 5 / 3))))
+
+    knee = steps * 5 // 9
+    return (slow(step) if step < knee else slow(knee) * (steps - step) / (steps - knee)) + 1e-3
 
 
 def train(work: Path, size: Size, steps: int, seed: int) -> Student:
@@ -134,9 +157,7 @@ def train(work: Path, size: Size, steps: int, seed: int) -> Student:
     model = Student(size)
     _start_grams(model, corpus)
     optimiser = torch.optim.AdamW(model.parameters(), lr=LEARNING_RATE, betas=(0.9, 0.98), weight_decay=0.01)
-    schedule = torch.optim.lr_scheduler.LambdaLR(
-        optimiser, lambda s: min(1, (s + 1) / WARM_UP) * (0.5 + 0.5 * math.cos(math.pi * min(1, s / steps))) + 1e-3
-    )
+    schedule = torch.optim.lr_scheduler.LambdaLR(optimiser, lambda step: rate(step, steps))
     first, saved = 0, work / "checkpoint.pt"
     if saved.exists():
         state = torch.load(saved, weights_only=True)
@@ -145,7 +166,7 @@ def train(work: Path, size: Size, steps: int, seed: int) -> Student:
         schedule.load_state_dict(state["schedule"])
         first = state["step"]
     started, mean = time.time(), 0.0
-    for step, (members, spoken) in enumerate(Batches(corpus, taught, seed).stream()):
+    for step, (members, spoken) in enumerate(Batches(corpus, taught, teacher, seed).stream()):
         if step < first:
             continue  # the stream is cheap to replay
         if step >= steps:
@@ -159,8 +180,8 @@ def train(work: Path, size: Size, steps: int, seed: int) -> Student:
         schedule.step()
         mean += (loss.item() - mean) / min(step - first + 1, 100)
         if (step + 1) % 50 == 0 or step + 1 == steps:
-            rate = (step + 1 - first) * BATCH / (time.time() - started)
-            print(f"step {step + 1}/{steps} loss {mean:.4f} {rate:.0f} formulas/s", flush=True)
+            speed = (step + 1 - first) * BATCH / (time.time() - started)
+            print(f"step {step + 1}/{steps} loss {mean:.4f} {speed:.0f} formulas/s", flush=True)
         if (step + 1) % 250 == 0 or step + 1 == steps:
             state = {"model": model.state_dict(), "optimiser": optimiser.state_dict(),
                      "schedule": schedule.state_dict(), "step": step + 1}  # fmt: skip
@@ -182,7 +203,7 @@ def main(argv: list[str] | None = None) -> int:
     """``python -m training.distil --work DIR --steps N``: DIR is what ``training.prepare`` made."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--work", type=Path, required=True)
-    parser.add_argument("--steps", type=int, default=6000)
+    parser.add_argument("--steps", type=int, default=1800)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--threads", type=int, default=2)
     a = parser.parse_args(argv)
@@ -191,6 +212,8 @@ def main(argv: list[str] | None = None) -> int:
     size = Size(**json.loads((a.work / "size.json").read_text()))
     model = train(a.work, size, a.steps, a.seed)
     torch.save(model.state_dict(), a.work / "student.pt")
+    record = json.loads((a.work / "provenance.json").read_text()) | {"steps": a.steps, "seed": a.seed, "torch": torch.__version__}
+    (a.work / "run.json").write_text(json.dumps(record, indent=2))
     print(f"wrote {a.work / 'student.pt'}", file=sys.stderr)
     return 0
 

@@ -68,7 +68,7 @@ def main(argv: list[str] | None = None) -> int:
     corpus: corpora.Corpus = pickle.loads((a.work / "corpus.pickle").read_bytes())
     chosen = np.sort(np.random.default_rng(0).choice(len(corpus), min(CALIBRATION, len(corpus)), replace=False))
     ids = [corpus.ids[corpus.start[i] : corpus.start[i + 1]].tolist() for i in chosen]
-    provenance: dict[str, Any] = json.loads((a.work / "provenance.json").read_text())
+    provenance: dict[str, Any] = json.loads((a.work / "run.json").read_text())
     record = export(weights, shape, tokenizer, ids, a.out, provenance, limit=LIMIT)
     print(json.dumps(record["int8_against_float32"]), sum(f["size"] for f in record["files"].values()), "bytes")
     return 0
