@@ -96,8 +96,12 @@ def _generate_parser(commands: "argparse._SubParsersAction[argparse.ArgumentPars
     p.add_argument("--domain", nargs="+", default=list(DOMAINS), choices=list(DOMAINS))
     p.add_argument("--task", nargs="+", default=list(TYPES), choices=list(TYPES))
     p.add_argument("--M", type=int, nargs="+", default=[70], help="examples in the context (default 70)")
-    p.add_argument("--K", type=int, nargs="+", default=[2], help="rules of a query in MemoryCom and MemoryRev (default 2)")
-    p.add_argument("--edit-k", "--editK", type=int, nargs="+", default=[1], help="rules revised in MemoryRev (default 1)")
+    p.add_argument(
+        "--K", type=int, nargs="+", default=[2], help="rules of a query in MemoryCom and MemoryRev (default 2)"
+    )
+    p.add_argument(
+        "--edit-k", "--editK", type=int, nargs="+", default=[1], help="rules revised in MemoryRev (default 1)"
+    )
     p.add_argument("--count", type=int, default=100, help="cases a file (default 100)")
     p.add_argument("--seed", type=int, default=0)
     p.add_argument("--shown", action="store_true", help="MemoryRet with the query's own example in the context")

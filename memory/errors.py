@@ -9,6 +9,4 @@ class Missing(MemoryBenchmarkError):
     """An optional package is not installed."""
 
     def __init__(self, package: str) -> None:
-        super().__init__(
-            f"{package} is not installed; paste: pip install --require-hashes -r requirements/memory.lock"
-        )
+        super().__init__(f"{package} is not installed; paste: pip install --require-hashes -r requirements/memory.lock")

@@ -122,7 +122,9 @@ def _answer(record: dict[str, Any], options: tuple[Option, ...]) -> str:
         value = options[value].label
     chosen = next((option for option in options if option.label == value), None)
     if chosen is None:
-        raise ValueError(f"field answer: expected one of the labels {', '.join(o.label for o in options)}, not {value!r:.60}")
+        raise ValueError(
+            f"field answer: expected one of the labels {', '.join(o.label for o in options)}, not {value!r:.60}"
+        )
     if chosen.type != CORRECT:
         raise ValueError(f"field answer: option {chosen.label} is of the type {chosen.type}, expected {CORRECT}")
     return chosen.label
@@ -159,7 +161,9 @@ def read(path: Path) -> tuple[Setting, list[Case]]:
     if isinstance(data, dict):
         records = next((data[name] for name in LISTS if name in data), None)
     if not isinstance(records, list) or not records:
-        raise MemoryBenchmarkError(f"{path}: field cases: missing; expected a list of cases, alone or under {', '.join(LISTS)}")
+        raise MemoryBenchmarkError(
+            f"{path}: field cases: missing; expected a list of cases, alone or under {', '.join(LISTS)}"
+        )
     cases: list[Case] = []
     seen: set[str] = set()
     for number, record in enumerate(records):

@@ -172,7 +172,13 @@ class Generator:
         raise Redraw("no neighbour of the query's input is the most similar example")
 
     def _random_wrong(
-        self, words: Sequence[str], rules: Rules, operators: Sequence[Operator], value: Value, texts: list[str], rng: Random
+        self,
+        words: Sequence[str],
+        rules: Rules,
+        operators: Sequence[Operator],
+        value: Value,
+        texts: list[str],
+        rng: Random,
     ) -> tuple[str, str]:
         """The source and the text of the last option."""
         domain = self.domain

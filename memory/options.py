@@ -114,7 +114,12 @@ class CommandProposer:
         name = self.arguments[0] if self.arguments else ""
         try:
             done = subprocess.run(
-                self.arguments, input=json.dumps(facts), capture_output=True, text=True, timeout=self.timeout_s, check=True
+                self.arguments,
+                input=json.dumps(facts),
+                capture_output=True,
+                text=True,
+                timeout=self.timeout_s,
+                check=True,
             )
             answer = json.loads(done.stdout)
         except (OSError, subprocess.SubprocessError, ValueError, IndexError) as error:

@@ -41,7 +41,9 @@ def _height(share: float) -> float:
     return HEIGHT - BOTTOM - share * (HEIGHT - BOTTOM - TOP)
 
 
-def _line(points: Sequence[tuple[int, float, float, float]], places: dict[int, float], i: int, shift: float) -> list[str]:
+def _line(
+    points: Sequence[tuple[int, float, float, float]], places: dict[int, float], i: int, shift: float
+) -> list[str]:
     """One model: its points with intervals, joined."""
     colour, kind = COLOURS[i % len(COLOURS)], MARKERS[i % len(MARKERS)]
     at = [(places[x] + shift, _height(y), _height(low), _height(high)) for x, y, low, high in points]

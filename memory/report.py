@@ -153,6 +153,7 @@ def compare(records: Sequence[Record], first: str, second: str, norm: str) -> Ta
     Raises:
         MemoryBenchmarkError: they share no case.
     """
+
     def answers(model: str) -> dict[Any, Record]:
         return {(r["file"], r["case"], r["digest"]): r for r in records if r["model"] == model and not r["control"]}
 

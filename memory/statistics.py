@@ -37,7 +37,7 @@ def mcnemar(first_only: int, second_only: int) -> float:
 
 
 def uniformity(counts: Sequence[int]) -> float:
-    """p of Pearson's chi-square against equal shares, by 10,000 multinomial draws; 1 without any count."""
+    """P of Pearson's chi-square against equal shares, by 10,000 multinomial draws; 1 without any count."""
     n, k = sum(counts), len(counts)
     if not n:
         return 1.0

@@ -45,7 +45,7 @@ class HuggingFaceScorer(Scorer):
             self._model = transformers.AutoModelForCausalLM.from_pretrained(source, dtype=torch.float32, **pin).eval()
         except (OSError, ValueError) as error:
             raise MemoryBenchmarkError(f"hf:{source}: {str(error).splitlines()[0]}") from None
-        self.name = f"hf:{Path(source).name if local else f'{source}@{(revision or "")[:8]}'}"
+        self.name = f"hf:{Path(source).resolve().name}" if local else f"hf:{source}@{(revision or '')[:8]}"
         config = self._model.config.get_text_config()
         self.window = getattr(config, "max_position_embeddings", None) or getattr(config, "n_positions", None)
         bos, eos = self._tokenizer.bos_token_id, self._tokenizer.eos_token_id

@@ -7,7 +7,7 @@ parsers, edit distance and search for the most similar example. It imports nothi
 import itertools
 import re
 from collections.abc import Callable, Iterable
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 Function = Callable[[Any], Any]
@@ -188,7 +188,7 @@ def distance(left: Iterable[Any], right: Iterable[Any]) -> int:
     """Levenshtein's distance by its recursive definition."""
     a, b = tuple(left), tuple(right)
 
-    @lru_cache(maxsize=None)
+    @cache
     def d(i: int, j: int) -> int:
         if not i or not j:
             return i + j
@@ -244,7 +244,9 @@ class Checker:
         assert max(map(len, options.values())) <= 2 * min(map(len, options.values())) + 6
         self._check_kinds(options, query, text, old, new, others)
 
-    def _read_context(self, context: str) -> tuple[dict[str, Function], dict[str, Function], list[tuple[str, str, str]]]:
+    def _read_context(
+        self, context: str
+    ) -> tuple[dict[str, Function], dict[str, Function], list[tuple[str, str, str]]]:
         """Definitions before and after the revision, and the examples, each recomputed under those in force."""
         lines = context.split("\n")[1:]
         old: dict[str, Function] = {}

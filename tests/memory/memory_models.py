@@ -24,7 +24,9 @@ def encoder_folder(folder: Path) -> Path:
     """The shipped weights where they are, else a seeded bag of tokens in `folder`."""
     if (WEIGHTS / "model.onnx").is_file():
         return WEIGHTS
-    texts = [canonical(f"{c}{v}^{n}{r}\\sqrt{{{v}}}") for c in range(10) for v in "xyzabc" for n in range(10) for r in "=<>"]
+    texts = [
+        canonical(f"{c}{v}^{n}{r}\\sqrt{{{v}}}") for c in range(10) for v in "xyzabc" for n in range(10) for r in "=<>"
+    ]
     tokenizer = vocabulary.make(vocabulary.learn(texts, 64))
     tokenizer.save(str(folder / "tokenizer.json"))
     table = np.random.default_rng(5).normal(size=(tokenizer.get_vocab_size(), 32)).astype(np.float32)

@@ -69,14 +69,20 @@ def test_the_checker_notices_what_is_wrong(tmp_path: Path, domains: dict[str, Do
     data = write(tmp_path, domains["strings"], Setting("strings", COM, 6, 2), 3)
     for case in data["cases"]:
         texts = {option["type"]: option for option in case["options"]}
-        for one, other in (("correct", "wrong_rule"), ("surface_similar", "random_wrong"), ("wrong_rule", "random_wrong")):
+        for one, other in (
+            ("correct", "wrong_rule"),
+            ("surface_similar", "random_wrong"),
+            ("wrong_rule", "random_wrong"),
+        ):
             texts[one]["text"], texts[other]["text"] = texts[other]["text"], texts[one]["text"]
             with pytest.raises(AssertionError):
                 check({**data, "cases": [case]}, domains["strings"])
             texts[one]["text"], texts[other]["text"] = texts[other]["text"], texts[one]["text"]
 
 
-def test_one_seed_gives_the_same_bytes_and_a_longer_file_starts_alike(tmp_path: Path, domains: dict[str, Domain]) -> None:
+def test_one_seed_gives_the_same_bytes_and_a_longer_file_starts_alike(
+    tmp_path: Path, domains: dict[str, Domain]
+) -> None:
     for name in NAMES:
         setting = Setting(name, REV, 5, 2, 1)
         first, again = (
