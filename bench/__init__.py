@@ -1,0 +1,1 @@
+"""Benchmarks: each prints figures that the README or the docs quote. ``python -m bench`` lists them."""
