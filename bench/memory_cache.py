@@ -2,8 +2,8 @@
 
     python bench/memory_cache.py --model gguf:gemma.gguf --cases cases/strings_MemoryCom_k2_M70_que_ans.json --limit 5
 
-Prints a JSON line: seconds for both ways, the speed-up, tokens read a second, and the largest difference between the two
-ways' summed log-probabilities. Exit status 1 where that is over 1e-4.
+Prints a JSON line: seconds for both ways, the speed-up, tokens read a second, and the largest difference between the
+two ways' summed log-probabilities. Exit status 1 where that is over 1e-4.
 """
 
 import argparse

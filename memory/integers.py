@@ -1,7 +1,7 @@
 """The domain of integer lists: four or five numbers from 0 to 30; similar means few numbers replaced or moved."""
 
 from collections.abc import Callable, Sequence
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from random import Random
 
 import numpy as np
@@ -33,7 +33,7 @@ def differences(numbers: Numbers) -> Numbers:
     >>> differences((3, 10, 4))
     (3, 7, -6)
     """
-    return numbers[:1] + tuple(b - a for a, b in zip(numbers, numbers[1:], strict=False))
+    return numbers[:1] + tuple(b - a for a, b in pairwise(numbers))
 
 
 def sums(numbers: Numbers) -> Numbers:

@@ -1,7 +1,7 @@
 """The answers to choose from: the correct one and one distractor of each kind, and the rules that they must obey.
 
-All kinds are made alike, by operators of the domain applied to inputs made of the same parts, as many operators for each
-option; so the form of an option does not tell its kind. `random_wrong` mutates the rule: one step of the query is
+All kinds are made alike, by as many operators of the domain applied to inputs made of the same parts, so the form of an
+option does not tell its kind. `random_wrong` mutates the rule: one step of the query is
 replaced by another operator. The retrieved example's input differs from the query's by an exchange of parts alone.
 """
 

@@ -74,7 +74,8 @@ def svg(curve: Curve) -> str:
     body = "\n".join(out)
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}" '
-        f'font-family="sans-serif" font-size="11" role="img" aria-label="{escape(curve.title)}: accuracy by {curve.axis}">\n'
+        f'font-family="sans-serif" font-size="11" role="img" '
+        f'aria-label="{escape(curve.title)}: accuracy by {curve.axis}">\n'
         f'<rect width="100%" height="100%" fill="#fff"/>\n{body}\n</svg>\n'
     )
 

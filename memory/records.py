@@ -17,8 +17,8 @@ FIELDS: dict[str, type | tuple[type, ...]] = {
     "cached": bool, "seconds": (int, float),
 }  # fmt: skip
 """Fields of a record. `sum`, `tokens`, `chars`, `bytes` go with `labels`; `choice` is the option of the highest sum (of
-equal ones the first); `cut` counts the context's tokens that did not fit the window; `control` marks a score without the
-context; `cached` tells whether the context was run once; `seconds` is wall time."""
+equal ones the first); `cut` counts the context's tokens that did not fit the window; `control` marks a score without
+the context; `cached` tells whether the context was run once; `seconds` is wall time."""
 PER_OPTION = ("types", "sum", "tokens", "chars", "bytes")
 
 
@@ -28,7 +28,7 @@ def key(record: Record) -> tuple[Any, ...]:
 
 
 def choice(record: Record, norm: str) -> int:
-    """The place of the option with the highest score under the norm `sum`, `token`, `char` or `byte`; ties: the first."""
+    """The place of the option with the highest score under a norm (`sum`, `token`, `char`, `byte`); ties: the first."""
     if norm not in NORMS:
         raise MemoryBenchmarkError(f"norm {norm!r}: expected one of {', '.join(NORMS)}")
     sizes = [1] * len(record["sum"]) if norm == "sum" else record[norm + "s"]

@@ -14,7 +14,8 @@ def bootstrap(right: int, n: int) -> tuple[float, float]:
     """The 95 % percentile bootstrap interval of an accuracy.
 
     Resampling n answers of which `right` are right, with replacement, leaves a binomial number of right ones, so the
-    10,000 resamples are drawn from that directly (Efron and Tibshirani, An Introduction to the Bootstrap, 1993, ch. 13).
+    10,000 resamples are drawn from that directly (Efron and Tibshirani, An Introduction to the Bootstrap, 1993, ch.
+    13).
     """
     draws = np.random.default_rng(SEED).binomial(n, right / n, RESAMPLES) / n
     low, high = np.quantile(draws, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])

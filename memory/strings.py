@@ -50,7 +50,8 @@ def _both(name: str, words: str, apply: Callable[[str], str], undo: Callable[[st
 OPERATORS = (
     _both("reverse", "write the letters in reverse order", lambda t: t[::-1]),
     _both("rotate_left", "move the first letter to the end", lambda t: cyclic(t, 1), lambda t: cyclic(t, -1)),
-    _both("rotate_right_two", "move the last two letters to the front", lambda t: cyclic(t, -2), lambda t: cyclic(t, 2)),
+    _both("rotate_right_two", "move the last two letters to the front", lambda t: cyclic(t, -2),
+          lambda t: cyclic(t, 2)),
     _both("swap_ends", "exchange the first and the last letter", ends_swapped),
     _both("swap_pairs", "exchange the first letter with the second, the third with the fourth, and so on", _pairs),
     _both("swap_halves", "exchange the first and the last half; a middle letter stays", halves_swapped),

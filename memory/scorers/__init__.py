@@ -1,4 +1,5 @@
 """Language models behind one interface: text before, options after, log-probabilities out.
 
-`base` holds the interface and everything that backends share; each backend is one file; `registry` finds one by its name.
+`base` holds the interface and everything that backends share; each backend is one file; `registry` finds
+one by its name.
 """

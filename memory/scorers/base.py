@@ -110,10 +110,10 @@ class Scorer(ABC):
         """The same for one option, with the whole text run from scratch; the yardstick for `logprobs`."""
         return self.logprobs(context, [option])[0]
 
-    def prepare(self, cases: Sequence[Case]) -> None:
+    def prepare(self, cases: Sequence[Case]) -> None:  # noqa: B027
         """Learn from the cases of a file what may be learnt; neural models are trained already."""
 
-    def select(self, number: int) -> None:
+    def select(self, number: int) -> None:  # noqa: B027
         """Get ready for the case of that place in the prepared file."""
 
     def split(self, prompt: str, options: Sequence[str]) -> tuple[list[int], list[list[int]], int]:

@@ -30,7 +30,7 @@ class HuggingFaceScorer(Scorer):
         local = Path(source).is_dir()
         if not local and not re.fullmatch(r"[0-9a-f]{40}", revision or ""):
             raise MemoryBenchmarkError(
-                f"hf:{source}: no such folder, and a hub id needs a pinned revision: hf:{source}@COMMIT with 40 hex digits"
+                f"hf:{source}: no such folder, and a hub id needs a pinned revision, hf:{source}@ and 40 hex digits"
             )
         try:
             import torch

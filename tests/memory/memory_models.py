@@ -80,13 +80,15 @@ def causal_folder(folder: Path, cache: bool) -> Path:
     """The same model as ONNX, with or without a cache, and its tokenizer."""
     weights = [numpy_helper.from_array(table, name) for name, table in causal_weights().items()]
     weights += [
-        numpy_helper.from_array(np.array([-1], np.int64), "last"), numpy_helper.from_array(np.array([0], np.int64), "zero"),
+        numpy_helper.from_array(np.array([-1], np.int64), "last"),
+        numpy_helper.from_array(np.array([0], np.int64), "zero"),
         numpy_helper.from_array(np.array([1], np.int64), "one"), numpy_helper.from_array(np.float32(0.25), "scale"),
         numpy_helper.from_array(np.float32(-1e9), "never"),
     ]  # fmt: skip
     n = helper.make_node
     nodes = [
-        n("Gather", ["embed", "input_ids"], ["e"]), n("Gather", ["places", "position_ids"], ["p"]), n("Add", ["e", "p"], ["x"]),
+        n("Gather", ["embed", "input_ids"], ["e"]), n("Gather", ["places", "position_ids"], ["p"]),
+        n("Add", ["e", "p"], ["x"]),
         n("MatMul", ["x", "q"], ["xq"]), n("MatMul", ["x", "k"], ["xk"]), n("MatMul", ["x", "v"], ["xv"]),
     ]  # fmt: skip
     for name in ("k", "v"):
@@ -98,7 +100,8 @@ def causal_folder(folder: Path, cache: bool) -> Path:
         else:
             nodes.append(n("Identity", [f"x{name}"], [f"all{name}"]))
     nodes += [
-        n("Transpose", ["allk"], ["kt"], perm=[0, 2, 1]), n("MatMul", ["xq", "kt"], ["raw"]), n("Mul", ["raw", "scale"], ["s"]),
+        n("Transpose", ["allk"], ["kt"], perm=[0, 2, 1]), n("MatMul", ["xq", "kt"], ["raw"]),
+        n("Mul", ["raw", "scale"], ["s"]),
         # Key j is visible to the query at position i exactly if j <= i.
         n("Shape", ["allk"], ["shape"]), n("Slice", ["shape", "one", "two"], ["keys"]),
         n("Squeeze", ["keys", "zero"], ["count"]), n("Range", ["start", "count", "step"], ["j"]),

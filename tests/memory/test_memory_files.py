@@ -108,7 +108,9 @@ def layouts() -> dict[str, Any]:
         "ours": base,
         "a place for the answer": base | {"answer": 1},
         "texts and types by label": head | {"choices": texts, "option_types": types, "gold": "B"},
-        "texts and types in order": head | {"candidates": list(texts.values()), "types": list(types.values()), "label": "B"},
+        "texts and types in order": head | {
+            "candidates": list(texts.values()), "types": list(types.values()), "label": "B"
+        },
         "objects by label": head | {
             "options": {label: {"content": texts[label], "kind": types[label]} for label in texts}, "correct": "B"
         },
@@ -131,7 +133,8 @@ def test_layouts_of_other_producers_are_mapped(tmp_path: Path, layout: str, unde
 
 
 def test_names_are_read_as_they_are_written() -> None:
-    for setting in (Setting("latex", RET, 70), Setting("my_own", "MemoryCom", 10, 3), Setting("x", "MemoryRev", 5, 2, 1),
+    for setting in (Setting("latex", RET, 70), Setting("my_own", "MemoryCom", 10, 3),
+                    Setting("x", "MemoryRev", 5, 2, 1),
                     Setting("x", "MemoryRev", 5, None, 1)):  # fmt: skip
         assert parse_name(setting.file_name) == setting
     for name in ("strings_MemoryRet_M2.json", "strings_Memory_M2_que_ans.json", "strings_MemoryRet_que_ans.json"):

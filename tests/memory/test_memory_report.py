@@ -173,7 +173,8 @@ def test_records_are_appended_read_and_the_last_of_one_measurement_counts(tmp_pa
 @pytest.mark.parametrize(
     ("line", "message"),
     [("{", "line 2: expected a JSON object"), ("3", "line 2: expected a JSON object"),
-     (json.dumps(record(0, True) | {"M": "x"}), "line 2: field M"), (json.dumps(record(0, True) | {"sum": [1]}), "line 2")],
+     (json.dumps(record(0, True) | {"M": "x"}), "line 2: field M"),
+     (json.dumps(record(0, True) | {"sum": [1]}), "line 2")],
 )  # fmt: skip
 def test_malformed_records_are_named(tmp_path: Path, line: str, message: str) -> None:
     path = tmp_path / "r.jsonl"

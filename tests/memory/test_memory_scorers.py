@@ -41,7 +41,8 @@ def hf(tmp_path_factory: pytest.TempPathFactory) -> Scorer:
     torch.manual_seed(0)
     config = transformers.LlamaConfig(
         vocab_size=len(tiny.CHARACTERS) + 2, hidden_size=32, intermediate_size=48, num_hidden_layers=2,
-        num_attention_heads=2, num_key_value_heads=1, max_position_embeddings=tiny.WINDOW, bos_token_id=0, eos_token_id=0,
+        num_attention_heads=2, num_key_value_heads=1, max_position_embeddings=tiny.WINDOW, bos_token_id=0,
+        eos_token_id=0,
     )  # fmt: skip
     transformers.LlamaForCausalLM(config).save_pretrained(folder)
     tokenizer = tiny.character_tokenizer()
@@ -269,5 +270,5 @@ def test_a_missing_package_is_named_with_what_to_paste(
     package: str, spec: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     block(package, monkeypatch)
-    with pytest.raises(MemoryBenchmarkError, match="pip install --require-hashes -r requirements/memory.lock"):
+    with pytest.raises(MemoryBenchmarkError, match=r"pip install --require-hashes -r requirements/memory\.lock"):
         open_scorer(spec)
