@@ -93,18 +93,23 @@ def _halved(f: Formula) -> list[Formula]:
     return [_terms(lambda terms: tuple(replace(t, coefficient=t.coefficient // 2) for t in terms))(f)]
 
 
+def _with(f: Formula, side: str, new: Side) -> Formula:
+    """The formula with its `left` or `right` side replaced."""
+    return replace(f, left=new) if side == "left" else replace(f, right=new)
+
+
 def _wrap(name: str, words: str, side: str, function: str) -> Operator:
     """A rule that puts one side inside a function."""
 
     def apply(f: Formula) -> Formula:
         inner: Side = getattr(f, side)
-        return replace(f, **{side: replace(inner, functions=(function, *inner.functions))})
+        return _with(f, side, replace(inner, functions=(function, *inner.functions)))
 
     def preimages(f: Formula) -> list[Formula]:
         outer: Side = getattr(f, side)
         if outer.functions[:1] != (function,):
             return []
-        return [replace(f, **{side: replace(outer, functions=outer.functions[1:])})]
+        return [_with(f, side, replace(outer, functions=outer.functions[1:]))]
 
     return Operator(name, words, apply, preimages)
 
@@ -201,6 +206,6 @@ class Latex(Domain):
         return canonical(text)
 
     def similarities(self, query: str, texts: Sequence[str]) -> np.ndarray:
-        """Cosines of the encoder's vectors."""
+        """Cosines of the encoder's vectors, to six digits: what lies closer is noise of the summation, a tie."""
         vectors = self.encoder.encode([query, *texts]).astype(np.float64)
-        return vectors[1:] @ vectors[0]
+        return np.round(vectors[1:] @ vectors[0], 6)

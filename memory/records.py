@@ -107,6 +107,8 @@ class Appender:
         self._file.flush()
         self.done.add(key(record))
 
-    def close(self) -> None:
-        """Close the file."""
+    def __enter__(self) -> "Appender":
+        return self
+
+    def __exit__(self, *error: object) -> None:
         self._file.close()

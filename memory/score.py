@@ -41,7 +41,10 @@ def record_name(path: Path) -> str:
 def score_case(scorer: Scorer, case: Case, control: bool) -> Record:
     """The part of a record that comes from the model."""
     start = time.perf_counter()
-    scored = scorer.score(case.prompt(control), [option.text for option in case.options])
+    try:
+        scored = scorer.score(case.prompt(control), [option.text for option in case.options])
+    except MemoryBenchmarkError as error:
+        raise MemoryBenchmarkError(f"case {case.id}: {error}") from None
     record: Record = {
         "labels": [option.label for option in case.options],
         "types": [option.type for option in case.options],
@@ -83,22 +86,21 @@ def score_files(
         How many cases were scored now, and how many the records had already.
     """
     loaded = [(path, *files.read(path)) for path in paths]
-    appender = Appender(out)
     new = old = 0
-    for path, setting, cases in loaded:
-        scorer.prepare(cases)
-        file = record_name(path)
-        for control in controls:
-            start, before = time.perf_counter(), new
-            for number, case in enumerate(cases[:limit]):
-                head = _head(setting, case, file, scorer.name, control)
-                if key(head) in appender.done:
-                    old += 1
-                    continue
-                scorer.select(number)
-                appender.add(head | score_case(scorer, case, control))
-                new += 1
-            kind = "without context" if control else "with context"
-            log.info("%s %s: %d cases in %.1f s", setting.stem, kind, new - before, time.perf_counter() - start)
-    appender.close()
+    with Appender(out) as appender:
+        for path, setting, cases in loaded:
+            scorer.prepare(cases)
+            for control in controls:
+                start, done = time.perf_counter(), 0
+                for number, case in enumerate(cases[:limit]):
+                    head = _head(setting, case, record_name(path), scorer.name, control)
+                    if key(head) in appender.done:
+                        old += 1
+                        continue
+                    scorer.select(number)
+                    appender.add(head | score_case(scorer, case, control))
+                    done += 1
+                new += done
+                kind = "without context" if control else "with context"
+                log.info("%s %s: %d cases in %.1f s", setting.stem, kind, done, time.perf_counter() - start)
     return new, old

@@ -152,12 +152,14 @@ class Scorer(ABC):
             cached: run the context once; else from scratch for each option, for comparison.
 
         Raises:
-            MemoryBenchmarkError: as in `split`.
+            MemoryBenchmarkError: as in `split`, or the model gives infinities or no numbers.
         """
         context, tails, cut = self.split(prompt, options)
         if cut:
             log.warning("%s: context cut by %d tokens on the left to fit the window of %s", self.name, cut, self.window)
         rows = self.logprobs(context, tails) if cached else [self.naive(context, tail) for tail in tails]
+        if not all(np.isfinite(row).all() for row in rows):
+            raise MemoryBenchmarkError(f"{self.name}: the model gives log-probabilities that are no finite numbers")
         scores = [
             OptionScore(float(row.sum()), len(tail), len(text), len(text.encode("utf-8", "surrogatepass")))
             for row, tail, text in zip(rows, tails, options, strict=True)

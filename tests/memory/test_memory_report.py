@@ -156,16 +156,14 @@ def test_reports_without_records_or_with_strange_tasks_are_refused() -> None:
 
 def test_records_are_appended_read_and_the_last_of_one_measurement_counts(tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
-    appender = records.Appender(path)
-    appender.add(record(0, True))
-    appender.close()
+    with records.Appender(path) as appender:
+        appender.add(record(0, True))
     with path.open("a", encoding="utf-8") as file:
         file.write('{"file": "cut')
-    again = records.Appender(path)
-    assert len(again.done) == 1
-    again.add(record(1, True))
-    again.add(record(0, False))
-    again.close()
+    with records.Appender(path) as again:
+        assert len(again.done) == 1
+        again.add(record(1, True))
+        again.add(record(0, False))
     assert [r["case"] for r in records.read(path)] == ["c0", "c1", "c0"]
     assert [(r["case"], r["correct"]) for r in records.read_all([path])] == [("c0", False), ("c1", True)]
 

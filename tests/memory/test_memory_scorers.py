@@ -162,6 +162,13 @@ def test_an_empty_context_without_a_token_to_begin_with_is_refused(
         onnx.score("", OPTIONS)
 
 
+def test_scores_that_are_no_numbers_are_refused() -> None:
+    broken = Merging()
+    broken.logprobs = lambda context, options: [np.array([np.nan])] * len(options)  # type: ignore[method-assign]
+    with pytest.raises(MemoryBenchmarkError, match="no finite numbers"):
+        broken.score("q", ["a", "b"])
+
+
 @given(st.text(max_size=8), st.text(min_size=1, max_size=8))
 @settings(max_examples=100, deadline=None)
 def test_moving_blanks_keeps_the_text(prompt: str, option: str) -> None:
