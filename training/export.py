@@ -20,7 +20,7 @@ from weights.export import export
 from weights.graph import Shape
 
 LIMIT = 4_000_000  # bytes of model and tokenizer; every one of them is taken from the index
-CALIBRATION = 12_500  # formulas, of which every fifth is held out to measure
+CALIBRATION = 50_000  # formulas, of which every fifth is held out: int8 is compared with float32 on 10,000
 
 
 def arrays(state: dict[str, torch.Tensor], size: Size, variable: np.ndarray) -> tuple[Weights, Shape]:

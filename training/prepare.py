@@ -35,8 +35,8 @@ LONGEST, BATCH = 128, 64  # the teacher's, in WordPiece tokens and formulas
 PREFERENCE = {"question": 0, "answer": 0, "title": 1, "comment": 2}
 
 
-def representatives(path: Path) -> list[str]:
-    """One formula a visual group of a collection, by ascending group number; every type of instance may stand for it."""
+def representatives_with_groups(path: Path) -> tuple[list[int], list[str]]:
+    """The groups of a collection by ascending number, and a formula of each; any type of instance may stand for it."""
     csv.field_size_limit(1 << 30)
     best: dict[int, tuple[tuple[int, int], str]] = {}
     with path.open(newline="", encoding="utf-8") as file:
@@ -44,7 +44,8 @@ def representatives(path: Path) -> list[str]:
             rank, group = (PREFERENCE[row["type"]], int(row["id"])), int(row["visual_id"])
             if group not in best or rank < best[group][0]:
                 best[group] = (rank, row["formula"])
-    return [best[group][1] for group in sorted(best)]
+    groups = sorted(best)
+    return groups, [best[group][1] for group in groups]
 
 
 class Teacher:
@@ -114,7 +115,7 @@ def main(argv: list[str] | None = None) -> int:
         parser.add_argument(f"--{name}", type=int, default=default)
     a = parser.parse_args(argv)
     a.work.mkdir(parents=True, exist_ok=True)
-    collection, others = representatives(a.collection), corpora.read(a.formulas)
+    (_, collection), others = representatives_with_groups(a.collection), corpora.read(a.formulas)
     formulas, canonicals = corpora.distinct(collection + others)
     tokenizer = vocabulary.make(vocabulary.learn(canonicals, VOCABULARY))
     tokenizer.save(str(a.work / "tokenizer.json"))
