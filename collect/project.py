@@ -45,7 +45,9 @@ class Project:
         for file in files:
             text = self._read(file) or ""
             if _ASKS.search(text):
-                asks[file] = [t for i in outline(text, Macros()) for t in self._targets(i, file.parent, file.parent)]
+                targets = [t for i in outline(text, Macros()) for t in self._targets(i, file.parent, file.parent)]
+                if targets:
+                    asks[file] = targets
         asked = {target for file, targets in asks.items() for target in targets if target != file}
         for file in sorted(asks, key=lambda f: (f in asked, f)):  # the tops first, then what only cycles reach
             if file not in self._given:

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 MOST_EXPANSIONS = 400  # per formula; a macro that calls itself ends here
 LONGEST_BODY = 2_000  # characters of a body that is still notation
-LONGEST_RESULT = 20_000
+LONGEST_RESULT = 20_000  # characters; a text that grew beyond is expanded no further
 DEFINER = re.compile(
     r"\\(?:newcommand|renewcommand|providecommand|DeclareRobustCommand|DeclareMathOperator|NewDocumentCommand|"
     r"RenewDocumentCommand|DeclareDocumentCommand|DeclarePairedDelimiter|newmathcommand|[egx]?def|let)(?![A-Za-z])\*?"
@@ -32,6 +32,7 @@ _PROGRAM = re.compile(
     r"\\(?:[A-Za-z]*@|csname|expandafter|if|else|fi(?![A-Za-z])|futurelet|begingroup|egroup|global|write|input)|##"
 )
 _PARAMETERS = re.compile(r"((?:\s*#\d)*)\s*(?=\{)")
+_ENDS_IN_COMMAND = re.compile(r"\\[A-Za-z]+\Z")
 _LETTER = re.compile(r"[A-Za-z]")
 
 
@@ -152,25 +153,24 @@ class Macros:
         if not self.known or "\\" not in text:
             return text
         out: list[str] = []
-        size, at, left = 0, 0, MOST_EXPANSIONS
+        at, left = 0, MOST_EXPANSIONS
         while match := _USE.search(text, at):
             macro = self.known.get(match.group())
-            if macro is None or left == 0 or size + len(text) > LONGEST_RESULT + 2 * LONGEST_BODY:
+            if macro is None or left == 0 or len(text) > LONGEST_RESULT:
                 out.append(text[at : match.end()])
                 at = match.end()
                 continue
             left -= 1
             out.append(text[at : match.start()])
             body, at = _apply(macro, text, match.end())
-            bare = _blanks(text, at)
-            if re.search(r"\\[A-Za-z]+\Z", body) and _LETTER.match(text, bare):
-                body += " "  # the body's last command must not swallow the letter behind the macro
-            if out[-1] and re.search(r"\\[A-Za-z]+\Z", out[-1]) and _LETTER.match(body):
+            if _ENDS_IN_COMMAND.search(body) and _LETTER.match(text, at):
+                body += " "  # or the body's last command would swallow the letter behind the macro
+            before = next((piece for piece in reversed(out) if piece), "")
+            if _LETTER.match(body) and _ENDS_IN_COMMAND.search(before):
                 out.append(" ")
             if macro.final:
                 out.append(body)
             else:
-                size += sum(map(len, out))
                 text, at = body + text[at:], 0
         return "".join([*out, text[at:]])
 

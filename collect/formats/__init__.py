@@ -31,7 +31,7 @@ class Format:
 
 
 FORMATS = (
-    Format("posts", (), re.compile(rb"\s*(?:<\?xml[^>]*>)?\s*<posts[\s>]"), None),
+    Format("posts", (), re.compile(rb"(?:\xef\xbb\xbf)?\s*(?:<\?xml[^>]*>)?\s*<posts[\s>]"), None),
     Format(
         "latex",
         (".tex", ".ltx", ".latex", ".rnw", ".snw"),
@@ -49,7 +49,8 @@ FORMATS = (
     Format("python", (".py", ".pyi"), re.compile(rb"#![^\n]*python"), docstrings.extract),
     Format(
         "html", (".html", ".htm", ".xhtml"),
-        re.compile(rb"(?si)\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)?<(?:!doctype html|html)"), html.extract,
+        re.compile(rb"(?si)(?:\xef\xbb\xbf)?\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)?<(?:!doctype html|html)"),
+        html.extract,
     ),
 )  # fmt: skip
 BY_NAME = {format_.name: format_ for format_ in FORMATS}

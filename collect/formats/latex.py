@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from collect.delimiters import BEGIN, LONGEST, closing_dollar, environment
+from collect.delimiters import BEGIN, LONGEST, LONGEST_INLINE, closing_dollar, environment
 from collect.page import Found, Page
 from collect.texmacros import DEFINER, Macros, group
 
@@ -167,6 +167,7 @@ def _include(text: str, token: re.Match[str]) -> tuple[Include | None, int]:
 def _formula(kind: str, token: re.Match[str], text: str, macros: Macros) -> tuple[int, str, bool] | None:
     """The formula that a token opens: the offset behind it, its text, is it a display; None if it opens none."""
     at, limit = token.end(), min(len(text), token.start() + LONGEST)
+    inline = min(limit, at + LONGEST_INLINE)
     if kind == "math":
         begin = BEGIN.match(text, token.start())
         match = environment(text, begin, limit) if begin else None
@@ -178,18 +179,20 @@ def _formula(kind: str, token: re.Match[str], text: str, macros: Macros) -> tupl
         return _alias(token, text, macros, limit)
     if kind == "open":
         closing = r"\]" if token.group() == r"\[" else r"\)"
-        close = _find(text, at, closing, limit)
+        close = _find(text, at, closing, limit if closing == r"\]" else inline)
         return None if close < 0 else (close + 2, text[at:close], closing == r"\]")
     if token.group() == "$$":
         close = _find(text, at, "$$", limit)
         return None if close < 0 else (close + 2, text[at:close], True)
-    paragraph = _PARAGRAPH.search(text, at, limit)
-    close = closing_dollar(text, at, paragraph.start() if paragraph else limit, comments=True)
+    paragraph = _PARAGRAPH.search(text, at, inline)
+    close = closing_dollar(text, at, paragraph.start() if paragraph else inline, comments=True)
     return None if close < 0 else (close + 1, text[at:close], False)
 
 
 def _find(text: str, at: int, closing: str, end: int) -> int:
     """Offset of ``closing`` from ``at`` on, not escaped and not in a comment; -1 if there is none."""
+    if text.find(closing, at, end) < 0:  # quick, since a text may open many displays and close none
+        return -1
     return next((m.start() for m in _CLOSING.finditer(text, at, end) if m.group() == closing), -1)
 
 

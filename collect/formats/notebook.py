@@ -39,7 +39,7 @@ def extract(page: Page) -> Iterator[Found]:
     if not isinstance(root, dict):
         raise Unreadable("not a notebook: expected a JSON object")
     cells = root.get("cells")
-    if cells is None:
+    if "cells" not in root:
         cells = [cell for sheet in _list(root.get("worksheets")) for cell in _list(_dict(sheet).get("cells"))]
     if not isinstance(cells, list):
         raise Unreadable("not a notebook: expected a list of cells")

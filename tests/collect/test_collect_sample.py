@@ -18,9 +18,12 @@ SAMPLE = Path(__file__).parent / "sample"
 Judged = Counter[tuple[str, int, str]]  # file, line, canonical form -> how often
 
 
-def found_in(file: Path) -> list[Found]:
+def found_in(name: str) -> list[Found]:
+    file = SAMPLE / name
+    if not file.exists():  # code is kept as text, out of the reach of linters
+        file = SAMPLE / f"{name}.txt"
     data = file.read_bytes()
-    format_ = format_of(file.name, data[:HEAD])
+    format_ = format_of(name, data[:HEAD])
     assert format_ is not None
     if format_.name == "posts":
         with file.open("rb") as stream:
@@ -48,7 +51,7 @@ def truth() -> Judged:
 @pytest.fixture(scope="module")
 def collected(truth: Judged) -> Judged:
     names = dict.fromkeys(name for name, _, _ in truth)
-    return Counter((name, f.line, canonical(f.latex)) for name in names for f in found_in(SAMPLE / name))
+    return Counter((name, f.line, canonical(f.latex)) for name in names for f in found_in(name))
 
 
 def test_the_sample_is_large_enough_and_covers_all_formats(truth: Judged) -> None:
