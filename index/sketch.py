@@ -13,7 +13,10 @@ import numpy as np
 
 from index import bits
 
-K1, B = 1.2, 0.75  # BM25's saturation and length normalisation (Robertson and Zaragoza 2009, section 3.2)
+# BM25's saturation and length normalisation (Robertson and Zaragoza 2009, section 3.2), and a power of its idf. A formula
+# is short and its rare n-grams say most of it: measured on arqmath-mini, 2020 / 2021 nDCG' of the n-grams alone are
+# .934 / .896 with the textbook's 1.2, .75, 1 and .948 / .902 with these.
+K1, B, RARITY = 0.6, 0.5, 2.0
 COUNT_BITS = 2  # a count of 2**COUNT_BITS and more is kept as that
 # Features of more than one group in 16 are added as whole rows, which is faster than posting by posting; they are 77 %
 # of the postings that a query touches. At most so many, most frequent first, to bound the memory.
@@ -107,7 +110,7 @@ class Scorer:
     """BM25 of all groups at once.
 
     A group's length is the sum of its kept counts. A posting's weight does not depend on the query, so it is computed
-    once: ``idf * tf * (K1 + 1) / (tf + K1 * (1 - B + B * length / mean length))``, where ``idf`` is
+    once: ``idf**RARITY * tf * (K1 + 1) / (tf + K1 * (1 - B + B * length / mean length))``, where ``idf`` is
     ``ln(1 + (N - n + .5) / (n + .5))``, N the number of groups and n of those that have the feature.
 
     Args:
@@ -124,7 +127,7 @@ class Scorer:
         length = np.bincount(self._group, counts, minlength=groups)
         norm = K1 * (1 - B + B * length / max(float(length.mean()), 1.0))
         idf = np.log1p((groups - occurs + 0.5) / (occurs + 0.5))
-        self._weight = idf[number] * counts * (K1 + 1) / (counts + norm[self._group])
+        self._weight = idf[number] ** RARITY * counts * (K1 + 1) / (counts + norm[self._group])
         frequent = np.argsort(-occurs, kind="stable")[:DENSE_ROWS]
         self._rows = {
             int(i): self._row(int(i)) for i in frequent[occurs[frequent] * DENSE_SHARE > groups]

@@ -33,7 +33,7 @@ def bm25(groups: list[list[int]], query: list[int]) -> list[float]:
             if c[f]:
                 idf = math.log(1 + (len(groups) - spread[f] + 0.5) / (spread[f] + 0.5))
                 norm = sketch.K1 * (1 - sketch.B + sketch.B * length / mean)
-                score += idf * c[f] * (sketch.K1 + 1) / (c[f] + norm)
+                score += idf**sketch.RARITY * c[f] * (sketch.K1 + 1) / (c[f] + norm)
         scores.append(score)
     return scores
 
