@@ -9,8 +9,8 @@ matrices, environments that only align, and the order of sub- and superscripts. 
 
 An argument of one token stands bare, a longer one in braces; letters and digits stand alone; a token of several letters
 without a backslash is a word of running text. It never raises, whatever the input, and takes time linear in its length.
-Its braces balance. The canonical form of a canonical form is itself, except that words of running text and the prefix
-forms of ``\atop`` and ``\brack`` read differently when they are typed.
+Its braces balance. The canonical form of a canonical form is itself where no command lacks an argument, except that
+words of running text and the prefix forms of ``\atop`` and ``\brack`` read differently when they are typed.
 
 What it does not do: parse mathematics, or judge whether LaTeX would accept the formula.
 

@@ -86,7 +86,7 @@ def _unescape(match: re.Match[str]) -> str:
 
 def _to_ascii(text: str) -> str:
     """LaTeX for the characters that have one, compatibility forms for the others."""
-    text = text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
+    text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     text = _SCRIPTS.sub(_merge_scripts, text).translate(UNICODE_TABLE)
     if not text.isascii():
         text = _FOREIGN.sub(lambda m: unicodedata.normalize("NFKC", m.group()), text)

@@ -30,6 +30,7 @@ class Structure:
         self.script: _Script | None = None  # the script whose argument comes next
         self.infix = -1  # where the slot of this level's denominator is
         self.fence = ""  # a fence command that waits for its argument
+        self.grids = 0  # open grids, in which & separates cells
         self.swap: tuple[int, int] | None = None  # finished superscripts [from, to) that a subscript may follow
 
     def atom(self, token: str) -> None:
@@ -151,6 +152,7 @@ class Structure:
         if self.fence:
             left, right = FENCES[self.fence]
             self.fence = ""
+            self.grids += "matrix" in left
             self.out.append(left)
             self.open(ARGUMENT, right)
         else:
@@ -162,6 +164,7 @@ class Structure:
             self.close()
         if self.stack:
             self.close()
+        self.fence = ""
 
     def close(self) -> None:
         """End the innermost group, and what it completes."""
@@ -175,6 +178,7 @@ class Structure:
             self.swap = None
         self.end_infix()
         if closing:
+            self.grids -= "matrix" in closing and kind == ARGUMENT
             self.out.append(closing)
         elif kind != PLAIN and not self._single(slot):
             self.out[slot] = "{ " + self.out[slot] if self.out[slot] else "{"

@@ -38,7 +38,6 @@ class Walker(Structure):
 
     def __init__(self) -> None:
         super().__init__()
-        self.grids = 0  # open environments in which & separates cells
         self.ofs = 0  # \of commands still to come
 
     def walk(self, tokens: list[str]) -> None:
