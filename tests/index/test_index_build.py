@@ -14,7 +14,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from index import build, plan, scratch, search, store
+from index import build, ids, plan, scratch, search, store
 from index.errors import BuildError
 from tests.index.stand_in import collection
 
@@ -61,8 +61,10 @@ def test_the_plan_is_obeyed_and_kept(
     spare: int, graph: bool, least: int, built: Built, model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(search, "NEAR", 200)
-    rows = [[i, 1, 1, "answer", "", i, i, "", f"x {i}"] for i in range(1200)]
-    least_bytes = plan.decide(1200, 16, 10**9, 316, dict.fromkeys(plan.LEAST_GROUPS, 0)).bytes
+    words = ["\\" + "".join("abcdefghij"[int(digit)] for digit in str(i)) for i in range(1200)]
+    rows = [[i, 1, 1, "answer", "", i, i, "", word] for i, word in enumerate(words)]
+    coded = ids.size(np.arange(1200))
+    least_bytes = plan.decide(1200, 16, 10**9, coded, dict.fromkeys(plan.LEAST_GROUPS, 0)).bytes
     budget = sum(v for name, v in least_bytes.items() if name not in ("graph", "lexical")) + spare
     folder = built(rows, submission=plan.PREPARED - budget)
     opened = search.Index.open(folder, model)
@@ -70,7 +72,7 @@ def test_the_plan_is_obeyed_and_kept(
     assert ("graph.links" in store.read(folder)[1]) is graph
     assert ("lexical.keys" in store.read(folder)[1]) is (least > 0)
     assert (folder / store.FILE).stat().st_size <= budget
-    assert len(opened.search("x 7")) == 1000
+    assert len(opened.search(words[7])) == 1000
 
 
 ERRORS: dict[str, tuple[list[list[object]] | bytes, list[str], str]] = {

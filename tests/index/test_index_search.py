@@ -32,7 +32,7 @@ def test_any_query_gets_a_full_answer(latex: str, weight: float, index: Index) -
     check(index.search(latex, weight=weight), 1000)
 
 
-@settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.text(max_size=40), st.integers(-3, 3500))
 def test_any_number_of_answers(index: Index, latex: str, k: int) -> None:
     check(index.search(latex, k), max(0, min(k, index.size)))
