@@ -90,8 +90,7 @@ def _events(page: Page, macros: Macros, formulas: bool) -> Iterator[Found | Incl
     """Files asked for and, if they are wanted, formulas, in order; ``macros`` follows along."""
     text, at = page.text, 0
     while token := _TOKEN.search(text, at):
-        kind, at = token.lastgroup, token.end()
-        kind = _outer(token) if kind in ("bar", "fence", "name", None) or kind not in _KINDS else kind
+        kind, at = token.lastgroup or "", token.end()  # the outermost group: it closes last
         start = token.start()
         if kind in _SKIPPED:
             at = _skip(kind, token, text)
@@ -115,13 +114,7 @@ def _events(page: Page, macros: Macros, formulas: bool) -> Iterator[Found | Incl
                 yield page.found(start, at, latex, display)
 
 
-_KINDS = frozenset(k for k in _TOKEN.groupindex if k not in ("bar", "fence", "name"))
 _SKIPPED = frozenset(("comment", "chunk", "verb", "mint", "address", "verbatim", "false", "code", "newenvironment"))
-
-
-def _outer(token: re.Match[str]) -> str:
-    """The kind of a token whose inner groups hide it from ``lastgroup``."""
-    return next(kind for kind in _KINDS if token.group(kind) is not None)
 
 
 def _skip(kind: str, token: re.Match[str], text: str) -> int:
