@@ -12,7 +12,7 @@ from index import bits, ids, nodes, sketch, store
 from index.embed import Embedder, model_hash
 from index.errors import FormdexError, StoreError
 
-WEIGHT = 0.3  # share of the lexical evidence in a score
+WEIGHT = 0.65  # share of the lexical evidence in a score; chosen on 2020 and on 2021 alike (docs/encoder.md)
 NEAR = 2000  # nodes that the graph is asked for; recall of the exact top 1,000 is .9996 (see ``nodes``)
 LEXICAL = 2000  # groups that the n-grams add
 DIGITS = 6  # decimals of a score: what differs less than the arithmetic of two machines is a tie
