@@ -7,7 +7,7 @@ loaded index and collection, none of which change, so answers cannot mix.
 import html
 import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from encoder.latex import canonical
@@ -132,7 +132,7 @@ class Api:
         numbered = [
             f"{'>' if number == place.line else ' '} {number:6}  {line}" for number, line in enumerate(lines, first)
         ]
-        return "\n".join([f"{place.path}:{place.line}:{place.column}", "", *numbered, ""])
+        return "\n".join([f"{place.name}:{place.line}:{place.column}", "", *numbered, ""])
 
     def _formula(self, formula_id: int, symbols: frozenset[str]) -> dict[str, Any]:
         """What the collection knows of a result; null where it knows nothing."""
@@ -190,7 +190,3 @@ def _number(values: Mapping[str, str], name: str, default: int, low: int, high: 
     if not (text.isascii() and text.isdigit() and len(text) <= 19 and low <= int(text) <= high):
         raise ParameterError(f"{name}: expected a number from {low} to {high}, got {text[:20]!a}")
     return int(text)
-
-
-Answer = Callable[..., Any]
-"""What `http` runs on the worker thread: a method of `Api`."""

@@ -9,6 +9,7 @@ import os
 import sqlite3
 import stat
 from dataclasses import asdict, dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +55,12 @@ class Place:
         """The place as JSON values, without what is of no use to a reader."""
         values = asdict(self)
         del values["root"], values["encoding"]
-        return values
+        return values | {"path": self.name}
+
+    @property
+    def name(self) -> str:
+        """The file below the name of its root: what tells two collected folders apart without their whole paths."""
+        return os.path.join(os.path.basename(os.path.normpath(self.root)), self.path)
 
 
 class Collection:
@@ -166,25 +172,21 @@ def excerpt(place: Place) -> tuple[int, list[str]]:
     Raises:
         ExcerptError: the file is gone, is outside its folder, is no regular file or is too large.
     """
-    root = os.path.realpath(place.root)
-    path = os.path.realpath(os.path.join(root, place.path))
-    if os.path.commonpath([root, path]) != root:
-        raise ExcerptError(f"{place.path}: expected a file inside the folder that was collected")
     try:
+        root = os.path.realpath(place.root)
+        path = os.path.realpath(os.path.join(root, place.path))
+        if os.path.commonpath([root, path]) != root:
+            raise ExcerptError(f"{place.name}: expected a file inside the folder that was collected")
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # a pipe must not make the service wait
     except (OSError, ValueError) as error:
-        raise ExcerptError(f"{place.path}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
+        raise ExcerptError(f"{place.name}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode) or status.st_size > LARGEST:
+        os.close(descriptor)
+        raise ExcerptError(f"{place.name}: expected a regular file of at most {LARGEST >> 20} MiB")
     first = max(1, place.line - AROUND)
-    lines = []
     with open(descriptor, encoding=_codec(place.encoding), errors="replace") as stream:
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode) or (status.st_size > LARGEST):
-            raise ExcerptError(f"{place.path}: expected a regular file of at most {LARGEST >> 20} MiB")
-        for number, line in enumerate(stream, 1):
-            if number > place.line + AROUND:
-                break
-            if number >= first:
-                lines.append(line.rstrip("\n")[:LINE_CHARS])
+        lines = [line.rstrip("\n")[:LINE_CHARS] for line in islice(stream, first - 1, place.line + AROUND)]
     return first, lines
 
 

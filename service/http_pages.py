@@ -90,7 +90,7 @@ def _static(path: Path) -> Static:
 
 def respond(files: Mapping[str, Static], request: Request) -> Response | None:
     """The file at a request's path, or that the client's copy is current; None where there is no such file."""
-    file = files.get(request.url.path)
+    file = files.get(request.scope["path"])  # not request.url, which a full URL as target misleads
     if file is None:
         return None
     headers = {"ETag": file.tag, "Cache-Control": "no-cache"}

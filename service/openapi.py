@@ -46,7 +46,7 @@ SCHEMAS: dict[str, Schema] = {
     ),
     "Place": _object(
         {
-            "path": {**_TEXT, "description": "the file, below the folder that was collected"},
+            "path": {**_TEXT, "description": "the file, below the name of the folder that was collected"},
             "line": _WHOLE,
             "column": _WHOLE,
             "display": {"type": "boolean"},
