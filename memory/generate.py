@@ -10,11 +10,12 @@ from random import Random
 from memory.cases import COM, CORRECT, LABELS, RET, REV, TYPES, Case, Option, Setting
 from memory.domain import Domain, Operator, Value
 from memory.errors import MemoryBenchmarkError
-from memory.options import Proposer, Redraw, chain, mutated, objection, proposed, wrong_order
+from memory.options import Proposer, Redraw, chain, echo, mutated, objection, proposed, wrong_order
 from memory.rules import Rules, apply_words, context_text, draw_rules, example_line
 
 DRAWS = 2000  # of one case; reached only where no case of the setting exists
 EXAMPLES = 100  # inputs tried for one example
+TIE = 1e-9  # equal echoes are ordered at random
 NEIGHBOURS = 10  # inputs tried as the one most similar to the query's
 
 
@@ -78,9 +79,10 @@ class Generator:
         """
         rng = Random(f"{self.seed}/{self.setting.stem}/{self.shown}/{number}")
         why = ""
+        rank = rng.randrange(len(TYPES[self.setting.task]))  # drawn once: ranks that are hard to meet stay as frequent
         for _ in range(DRAWS):
             try:
-                return self._draw(rng, number)
+                return self._draw(rng, number, rank)
             except Redraw as redraw:
                 why = str(redraw)
         raise MemoryBenchmarkError(f"{self.setting.stem}: case {number}: no case in {DRAWS} draws; last: {why}")
@@ -89,7 +91,8 @@ class Generator:
         """The first `count` cases."""
         return [self.case(number) for number in range(count)]
 
-    def _draw(self, rng: Random, number: int) -> Case:
+    def _draw(self, rng: Random, number: int, rank: int) -> Case:
+        """A case in which `rank` options repeat more of the query's input than the correct one does, or Redraw."""
         domain = self.domain
         rules, words = draw_rules(domain, self.setting.edit_k or 0, self.depth, rng)
         value = domain.draw(rng)
@@ -102,8 +105,12 @@ class Generator:
         elif self.setting.task == REV:
             texts.append(domain.show(apply_words(words, rules.old, value)))
         source, text = self._random_wrong(words, rules, operators, value, texts, rng)
+        echoes = [echo(domain.show(value), option) + TIE * rng.random() for option in (*texts, text)]
+        missing = rank - sum(other > echoes[0] for other in echoes[1:])
+        if missing not in (0, 1):
+            raise Redraw("the correct option's rank is another")
         examples = self._examples(rules, words, value, rng)
-        similar = self._place_neighbour(examples, rules, value, rng)
+        similar = self._place_neighbour(examples, rules, value, echoes[0], bool(missing), rng)
         texts = [texts[0], domain.show(examples[similar].output), *texts[1:], text]
         why = objection(domain, domain.show(value), texts)
         if why:
@@ -144,11 +151,13 @@ class Generator:
         words = list(rules.old)
         return tuple(rng.sample(words, count) if count <= len(words) else rng.choices(words, k=count))
 
-    def _place_neighbour(self, examples: list[Example], rules: Rules, value: Value, rng: Random) -> int:
+    def _place_neighbour(
+        self, examples: list[Example], rules: Rules, value: Value, bar: float, above: bool, rng: Random
+    ) -> int:
         """Put an example with an input much like the query's in a random place, and return the place.
 
         It has as many rules as the query, so its output looks like the other options, and it is more similar to the
-        query than any other example.
+        query than any other example; its output repeats more of the query's input than `bar`, or less, as `above` says.
 
         Raises:
             Redraw: no neighbour tried is the most similar.
@@ -166,7 +175,8 @@ class Generator:
             plan = self._words(rules, self.depth, rng)
             i = rng.randrange(len(near))
             output = apply_words(plan, meaning, near[i])
-            if scores[i] > rest and output != near[i]:
+            level = echo(query, domain.show(output)) + TIE * rng.random()
+            if scores[i] > rest and output != near[i] and (level > bar) == above:
                 examples[place] = Example(plan, near[i], output, examples[place].revised)
                 return place
         raise Redraw("no neighbour of the query's input is the most similar example")

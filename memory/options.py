@@ -8,6 +8,7 @@ replaced by another operator. The retrieved example's input differs from the que
 import json
 import shlex
 import subprocess
+from collections import Counter
 from collections.abc import Callable, Sequence
 from itertools import permutations
 from random import Random
@@ -56,6 +57,19 @@ def mutated(domain: Domain, operators: Sequence[Operator], value: Value, rng: Ra
     step = rng.randrange(len(operators))
     other = rng.choice([operator for operator in domain.operators if operator is not operators[step]])
     return chain([*operators[:step], other, *operators[step + 1 :]], value)
+
+
+def echo(source: str, text: str) -> float:
+    """The mean share of a text's strings of 2, 3 and 4 characters that the source has as well.
+
+    What a model without the context can go by is how much an option repeats of the query's input, so the generator
+    draws the correct option's rank in this at random. Single characters say nothing: inputs are of the same parts.
+    """
+    total = 0.0
+    for n in (2, 3, 4):
+        have, want = (Counter(t[i : i + n] for i in range(len(t) - n + 1)) for t in (source, text))
+        total += (have & want).total() / max(want.total(), 1)
+    return total / 3
 
 
 def objection(domain: Domain, query_input: str, texts: Sequence[str]) -> str | None:

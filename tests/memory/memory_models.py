@@ -82,8 +82,9 @@ def causal_folder(folder: Path, cache: bool) -> Path:
     weights += [
         numpy_helper.from_array(np.array([-1], np.int64), "last"),
         numpy_helper.from_array(np.array([0], np.int64), "zero"),
-        numpy_helper.from_array(np.array([1], np.int64), "one"), numpy_helper.from_array(np.float32(0.25), "scale"),
-        numpy_helper.from_array(np.float32(-1e9), "never"),
+        numpy_helper.from_array(np.array([1], np.int64), "one"),
+        numpy_helper.from_array(np.array(0.25, np.float32), "scale"),
+        numpy_helper.from_array(np.array(-1e9, np.float32), "never"),
     ]  # fmt: skip
     n = helper.make_node
     nodes = [
@@ -110,8 +111,9 @@ def causal_folder(folder: Path, cache: bool) -> Path:
         n("MatMul", ["share", "allv"], ["mixed"]), n("MatMul", ["mixed", "o"], ["out"]), n("Add", ["x", "out"], ["y"]),
         n("MatMul", ["y", "head"], ["logits"]),
     ]  # fmt: skip
-    weights += [numpy_helper.from_array(np.array([2], np.int64), "two"), numpy_helper.from_array(np.int64(0), "start"),
-                numpy_helper.from_array(np.int64(1), "step")]  # fmt: skip
+    weights += [numpy_helper.from_array(np.array([2], np.int64), "two"),
+                numpy_helper.from_array(np.array(0, np.int64), "start"),
+                numpy_helper.from_array(np.array(1, np.int64), "step")]  # fmt: skip
     inputs = [_info(name, TensorProto.INT64, ["batch", "length"]) for name in ("input_ids", "position_ids")]
     outputs = [_info("logits", TensorProto.FLOAT, ["batch", "length", len(CHARACTERS) + 2])]
     if cache:
