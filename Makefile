@@ -12,7 +12,7 @@ RUN := PYTHON="$(CURDIR)/$(BIN)/python" $(BIN)/python
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 INSTALL := $(PIP) install --quiet --require-hashes
 # Groups that the tests use beside the core. Without one of them its tests are skipped, with the reason.
-TESTED := .venv/evaluation.stamp .venv/weights.stamp .venv/collect.stamp
+TESTED := $(patsubst %,.venv/%.stamp,evaluation weights collect $(patsubst requirements/%.lock,%,$(wildcard requirements/http.lock requirements/browser.lock)))
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test check verify bench clean

@@ -16,7 +16,7 @@ from demo import gather, show
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text("utf-8")
 LOCKS = sorted([ROOT / "requirements.lock", *(ROOT / "requirements").glob("*.lock")])
-TOGETHER = ("requirements", "check", "collect", "evaluation", "weights")  # what the Makefile installs into one place
+TOGETHER = ("requirements", "browser", "check", "collect", "evaluation", "http", "weights")  # what the Makefile installs into one place
 CORE = {"hnswlib", "hypothesis", "numpy", "onnxruntime", "pytest", "tokenizers"}
 VERBS = ("demo", "test", "check", "verify", "bench")
 
