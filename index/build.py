@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,10 +25,17 @@ from index.errors import BuildError, FormdexError
 from index.groups import Groups, group, representatives
 from index.progress import Stage
 
+Chunk = tuple[np.ndarray, list[str]]
+Stream = Callable[[Iterable[Chunk], Path, int], Iterator[tuple[np.ndarray, embed.Embedded]]]
+
 
 @dataclass
 class Options:
-    """What a build is asked to do; see ``parser`` for the meaning of each."""
+    """What a build is asked to do; see ``parser`` for the meaning of each.
+
+    Not on the command line: ``limit``, bytes that submission and index may take together; ``stream``, what encodes,
+    in any order (``embed.stream`` is the model; a caller may put something that remembers in front of it).
+    """
 
     data: Path
     index: Path
@@ -37,6 +44,8 @@ class Options:
     model: Path = WEIGHTS
     submission: int | None = None
     plan_only: bool = False
+    limit: int = planning.PREPARED
+    stream: Stream = embed.stream
 
 
 def read(corpus: Corpus) -> Groups:
@@ -77,7 +86,7 @@ def encode(corpus: Corpus, groups: Groups, options: Options, folder: Path, dim: 
         hashes.open("wb") as hash_file,
         owners.open("wb") as owner_file,
     ):
-        for places, result in embed.stream(chunks, options.model, options.threads):
+        for places, result in options.stream(chunks, options.model, options.threads):
             vectors[places] = result.vectors
             hash_file.write(result.features.data)
             owner_file.write(np.repeat(places, result.counts).data)
@@ -129,13 +138,13 @@ def build(options: Options) -> None:
     fingerprint = embed.model_hash(options.model)
     corpus = Corpus(options.data)
     own = sizes.submission() if options.submission is None else options.submission
-    budget = planning.PREPARED - own
+    budget = options.limit - own
     dim = embed.Embedder(options.model).dim
     if not options.plan_only:
         options.index.mkdir(parents=True, exist_ok=True)
     groups = read(corpus)
     plan = planning.decide(len(groups), dim, budget, ids.size(groups.ids), planning.lexical_guess(len(groups)))
-    print(f"plan: {planning.PREPARED:,} bytes less {own:,} of the submission", *plan.lines(), sep="\n", file=sys.stderr)
+    print(f"plan: {options.limit:,} bytes less {own:,} of the submission", *plan.lines(), sep="\n", file=sys.stderr)
     if options.plan_only:
         return
     notes = {"rows": corpus.notes.rows, "bad": corpus.notes.bad}
