@@ -13,9 +13,9 @@ import numpy as np
 
 from index import bits
 
-# BM25's saturation and length normalisation (Robertson and Zaragoza 2009, section 3.2), and a power of its idf. A formula
-# is short and its rare n-grams say most of it: measured on arqmath-mini, 2020 / 2021 nDCG' of the n-grams alone are
-# .934 / .896 with the textbook's 1.2, .75, 1 and .948 / .902 with these.
+# BM25's saturation and length normalisation (Robertson and Zaragoza 2009, section 3.2), and a power of its idf. A
+# formula is short and its rare n-grams say most of it: measured on arqmath-mini, nDCG' of the n-grams alone is
+# .934 / .896 (2020 / 2021) with the textbook's 1.2, .75 and 1, and .948 / .902 with these.
 K1, B, RARITY = 0.6, 0.5, 2.0
 COUNT_BITS = 2  # a count of 2**COUNT_BITS and more is kept as that
 # Features of more than one group in 16 are added as whole rows, which is faster than posting by posting; they are 77 %

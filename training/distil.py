@@ -123,7 +123,9 @@ def loss_of(vectors: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
     return total
 
 
-def target_of(corpus: corpora.Corpus, members: np.ndarray, teacher: np.ndarray | None, place: np.ndarray) -> torch.Tensor:
+def target_of(
+    corpus: corpora.Corpus, members: np.ndarray, teacher: np.ndarray | None, place: np.ndarray
+) -> torch.Tensor:
     """Target similarities (B, B) float32 of a batch."""
     part = corpus.lexical[members]
     lexical = torch.from_numpy((part @ part.T).toarray())
@@ -144,8 +146,8 @@ def rate(step: int, steps: int) -> float:
     return (slow(step) if step < knee else slow(knee) * (steps - step) / (steps - knee)) + 1e-3
 
 
-def train(work: Path, size: Size, steps: int, seed: int) -> Student:
-    """Run or continue a training; see ``main`` for the files in ``work``."""
+def train(work: Path, size: Size, steps: int, seed: int, stop: int | None = None) -> Student:
+    """Run or continue a training; see ``main`` for the files in ``work``. ``stop`` ends it early, as a cut would."""
     corpus: corpora.Corpus = pickle.loads((work / "corpus.pickle").read_bytes())
     taught = np.load(work / "taught.npy")
     teacher = np.load(work / "teacher.npy", mmap_mode="r")
@@ -169,7 +171,7 @@ def train(work: Path, size: Size, steps: int, seed: int) -> Student:
     for step, (members, spoken) in enumerate(Batches(corpus, taught, teacher, seed).stream()):
         if step < first:
             continue  # the stream is cheap to replay
-        if step >= steps:
+        if step >= (steps if stop is None else stop):
             break
         target = target_of(corpus, members, teacher if spoken else None, place)
         loss = loss_of(forward(model, corpus, members, variable), target)
@@ -182,7 +184,7 @@ def train(work: Path, size: Size, steps: int, seed: int) -> Student:
         if (step + 1) % 50 == 0 or step + 1 == steps:
             speed = (step + 1 - first) * BATCH / (time.time() - started)
             print(f"step {step + 1}/{steps} loss {mean:.4f} {speed:.0f} formulas/s", flush=True)
-        if (step + 1) % 250 == 0 or step + 1 == steps:
+        if (step + 1) % 250 == 0 or step + 1 in (steps, stop):
             state = {"model": model.state_dict(), "optimiser": optimiser.state_dict(),
                      "schedule": schedule.state_dict(), "step": step + 1}  # fmt: skip
             torch.save(state, saved.with_suffix(".new"))
@@ -205,14 +207,15 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--work", type=Path, required=True)
     parser.add_argument("--steps", type=int, default=1800)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--threads", type=int, default=1, help="part of the recipe: sums depend on it")
     a = parser.parse_args(argv)
     torch.set_num_threads(a.threads)
     torch.use_deterministic_algorithms(True)
     size = Size(**json.loads((a.work / "size.json").read_text()))
     model = train(a.work, size, a.steps, a.seed)
     torch.save(model.state_dict(), a.work / "student.pt")
-    record = json.loads((a.work / "provenance.json").read_text()) | {"steps": a.steps, "seed": a.seed, "torch": torch.__version__}
+    run = {"steps": a.steps, "seed": a.seed, "threads": a.threads, "torch": torch.__version__}
+    record = json.loads((a.work / "provenance.json").read_text()) | run
     (a.work / "run.json").write_text(json.dumps(record, indent=2))
     print(f"wrote {a.work / 'student.pt'}", file=sys.stderr)
     return 0

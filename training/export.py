@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import hashlib
 import json
 import pickle
 from pathlib import Path
@@ -14,7 +13,7 @@ import torch
 
 from encoder import ngrams, vocabulary
 from training import corpus as corpora
-from training.student import Size, Student
+from training.student import Size
 from weights.builder import Weights
 from weights.export import export
 from weights.graph import Shape
@@ -48,11 +47,6 @@ def arrays(state: dict[str, torch.Tensor], size: Size, variable: np.ndarray) -> 
     shape = Shape(size.layers, size.width, size.heads, size.ffn, size.dim, size.positions,
                   epsilon=1e-5, rows=size.rows, hidden=size.hidden)  # fmt: skip
     return weights, shape
-
-
-def sha256(path: Path) -> str:
-    """Hash of a file."""
-    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def main(argv: list[str] | None = None) -> int:

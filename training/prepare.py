@@ -130,8 +130,10 @@ def main(argv: list[str] | None = None) -> int:
     members = np.array(sorted(known))
     np.save(a.work / "taught.npy", members)
     np.save(a.work / "teacher.npy", np.stack([known[i] for i in members]))
-    files = [a.collection, a.formulas, *(a.teacher / name for name in ("model.safetensors", "tokenizer.json", "config.json"))]
-    record = {"files": {path.name: sha256(path) for path in files}, "taught": len(members), "formulas": len(formulas)}
+    pinned = [a.teacher / name for name in ("model.safetensors", "tokenizer.json", "config.json")]
+    files = [a.collection, a.formulas, *pinned]
+    hashes = {path.name: sha256(path) for path in files}
+    record = {"files": hashes, "taught": len(members), "formulas": len(formulas)}
     (a.work / "provenance.json").write_text(json.dumps(record, indent=2))
     return 0
 

@@ -44,7 +44,7 @@ class Layer(nn.Module):
         self.norm2 = nn.LayerNorm(size.width)
 
     def forward(self, x: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        """x float (B, T, width), mask bool (B, 1, 1, T) of real tokens."""
+        """X float (B, T, width), mask bool (B, 1, 1, T) of real tokens."""
         b, t, w = x.shape
         q, k, v = self.qkv(x).view(b, t, 3, self.heads, w // self.heads).permute(2, 0, 3, 1, 4)
         mixed = nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=mask)

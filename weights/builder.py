@@ -37,12 +37,14 @@ class Builder:
         self.count = 0
 
     def node(self, op: str, inputs: list[str], domain: str = "", **attributes: Any) -> str:
+        """Add a node with one output."""
         self.count += 1
         out = f"v{self.count}"
         self.nodes.append(helper.make_node(op, inputs, [out], name=f"{op}{self.count}", domain=domain, **attributes))
         return out
 
     def constant(self, name: str, value: np.ndarray | np.generic) -> str:
+        """Add an initialiser; the same name twice is the same value."""
         self.initial[name] = np.asarray(value, order="C")  # not ascontiguousarray, which turns a scalar into a vector
         return name
 
@@ -88,7 +90,8 @@ class Builder:
         table = self.weights[name].astype(np.float32)
         axis = self.constant("axis1", np.array([1], np.int64))
         if self.scales is None:
-            return self.node("ReduceSum", [self.node("Gather", [self.constant(name, table), ids], axis=0), axis], keepdims=0)
+            rows = self.node("Gather", [self.constant(name, table), ids], axis=0)
+            return self.node("ReduceSum", [rows, axis], keepdims=0)
         step = np.maximum(np.quantile(np.abs(table), 0.9999, axis=0), 1e-9).astype(np.float32) / 127
         codes = np.clip(np.rint(table / step), -127, 127).astype(np.int8)
         rows = self.node("Gather", [self.constant(name, codes), ids], axis=0)

@@ -17,7 +17,6 @@ Needs the ``onnx`` package; building an index and serving never import this modu
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any
 
 import numpy as np
 import onnx
@@ -68,7 +67,8 @@ def _layer(b: Builder, x: str, name: str, shape: Shape) -> str:
     b.nodes.append(helper.make_node("Split", [joined, sizes], parts, name=f"{name}.split", axis=-1))
     mixed = b.node("MultiHeadAttention", parts, domain=MS_DOMAIN, num_heads=shape.heads)
     x = b.normalise(b.linear(mixed, f"{name}.out"), x, f"{name}.norm1", shape.epsilon)
-    inner = b.node(shape.activation, [b.linear(x, f"{name}.up")], domain=MS_DOMAIN if shape.activation == "Gelu" else "")
+    domain = MS_DOMAIN if shape.activation == "Gelu" else ""
+    inner = b.node(shape.activation, [b.linear(x, f"{name}.up")], domain=domain)
     return b.normalise(b.linear(inner, f"{name}.down"), x, f"{name}.norm2", shape.epsilon)
 
 
