@@ -39,8 +39,10 @@ LEARNING_RATE, WARM_UP = 2e-3, 200
 class Batches:
     """Seeded batches of neighbourhoods, an endless stream that can start anywhere."""
 
-    def __init__(self, corpus: corpora.Corpus, taught: np.ndarray, teacher: np.ndarray, seed: int) -> None:
-        self.corpus, self.taught, self.teacher, self.seed = corpus, taught, teacher, seed
+    def __init__(
+        self, corpus: corpora.Corpus, taught: np.ndarray, teacher: np.ndarray, seed: int, share: float = TEACHER_SHARE
+    ) -> None:
+        self.corpus, self.taught, self.teacher, self.seed, self.share = corpus, taught, teacher, seed, share
 
     def _minhash(self, rng: np.random.Generator) -> np.ndarray:
         """One minhash of every formula's n-grams, int64 (n,)."""
@@ -69,7 +71,7 @@ class Batches:
         epochs = [0, 0]
         credit = 0.0
         while True:
-            credit += TEACHER_SHARE if len(self.taught) >= BATCH else 0.0
+            credit += self.share if len(self.taught) >= BATCH else 0.0
             kind = int(credit >= 1)
             credit -= kind
             if len(queues[kind]) < BATCH:
@@ -124,7 +126,11 @@ def loss_of(vectors: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
 
 
 def target_of(
-    corpus: corpora.Corpus, members: np.ndarray, teacher: np.ndarray | None, place: np.ndarray
+    corpus: corpora.Corpus,
+    members: np.ndarray,
+    teacher: np.ndarray | None,
+    place: np.ndarray,
+    share: float = TEACHER_SHARE,
 ) -> torch.Tensor:
     """Target similarities (B, B) float32 of a batch."""
     part = corpus.lexical[members]
@@ -133,7 +139,7 @@ def target_of(
         return lexical
     t = torch.from_numpy(teacher[place[members]].astype(np.float32))
     cosine = ((t @ t.T) - 0.2).clamp(min=0) / 0.8  # unrelated formulas have about .2 by this teacher
-    return TEACHER_SHARE * cosine + (1 - TEACHER_SHARE) * lexical
+    return share * cosine + (1 - share) * lexical
 
 
 def rate(step: int, steps: int) -> float:
@@ -146,8 +152,19 @@ def rate(step: int, steps: int) -> float:
     return (slow(step) if step < knee else slow(knee) * (steps - step) / (steps - knee)) + 1e-3
 
 
-def train(work: Path, size: Size, steps: int, seed: int, stop: int | None = None) -> Student:
-    """Run or continue a training; see ``main`` for the files in ``work``. ``stop`` ends it early, as a cut would."""
+def train(
+    work: Path, size: Size, steps: int, seed: int, stop: int | None = None, share: float = TEACHER_SHARE
+) -> Student:
+    """Run or continue a training.
+
+    Args:
+        work: the folder of ``training.prepare``; ``checkpoint.pt`` comes and stays there.
+        size: the student's.
+        steps: of the whole training.
+        seed: of the parameters and the batches.
+        stop: end early, as a cut would.
+        share: the teacher's, of the batches and within them.
+    """
     corpus: corpora.Corpus = pickle.loads((work / "corpus.pickle").read_bytes())
     taught = np.load(work / "taught.npy")
     teacher = np.load(work / "teacher.npy", mmap_mode="r")
@@ -168,12 +185,12 @@ def train(work: Path, size: Size, steps: int, seed: int, stop: int | None = None
         schedule.load_state_dict(state["schedule"])
         first = state["step"]
     started, mean = time.time(), 0.0
-    for step, (members, spoken) in enumerate(Batches(corpus, taught, teacher, seed).stream()):
+    for step, (members, spoken) in enumerate(Batches(corpus, taught, teacher, seed, share).stream()):
         if step < first:
             continue  # the stream is cheap to replay
         if step >= (steps if stop is None else stop):
             break
-        target = target_of(corpus, members, teacher if spoken else None, place)
+        target = target_of(corpus, members, teacher if spoken else None, place, share)
         loss = loss_of(forward(model, corpus, members, variable), target)
         optimiser.zero_grad()
         loss.backward()

@@ -1,0 +1,107 @@
+"""What each part of the student and of its signal is worth: short trainings, both years, dense alone.
+
+    python -m bench.ablation --work WORK --shared ../shared [--steps 400] [--only NAME ...]
+
+WORK is what ``training.prepare`` made. Every variant trains from scratch with the shipped recipe but for what its name
+says, in a folder ``WORK/ablation/NAME`` that a cut run continues from. Prints a row a variant: nDCG' of 2020 and 2021
+with 64, 48, 32 and 16 dimensions of the float32 student, and formulas a second while training.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from bench.scale import YEARS, Task, top
+from encoder import ngrams, vocabulary
+from encoder.latex import canonical
+from evaluation.metrics import means
+from training import corpus as corpora
+from training.distil import TEACHER_SHARE, forward, train
+from training.student import Size, Student
+
+INPUTS = ("corpus.pickle", "taught.npy", "teacher.npy", "tokenizer.json")
+DIMENSIONS = (64, 48, 32, 16)
+
+
+@dataclass(frozen=True)
+class Variant:
+    """Changes to the shipped recipe."""
+
+    size: dict[str, Any] = field(default_factory=dict)
+    share: float = TEACHER_SHARE
+
+
+VARIANTS = {
+    "as shipped": Variant(),
+    "no transformer": Variant({"layers": 0}),
+    "two layers": Variant({"layers": 2}),
+    "narrow feed-forward": Variant({"ffn": 256, "hidden": 256}),
+    "quarter of the n-gram rows": Variant({"rows": 4096}),
+    "n-grams only as signal": Variant(share=0.0),
+    "teacher only as signal": Variant(share=1.0),
+}
+
+
+def vectors(model: Student, corpus: corpora.Corpus, variable: np.ndarray) -> np.ndarray:
+    """float32 (n, dim) unit vectors of a whole corpus."""
+    with torch.no_grad():
+        parts = np.array_split(np.arange(len(corpus)), max(1, len(corpus) // 2048))
+        return np.concatenate([forward(model, corpus, part, variable).numpy() for part in parts])
+
+
+def rankings(documents: np.ndarray, queries: np.ndarray, dim: int) -> Iterator[np.ndarray]:
+    """Top 1,000 places a query by the first ``dim`` numbers."""
+    d, q = (x[:, :dim] / np.linalg.norm(x[:, :dim], axis=1, keepdims=True) for x in (documents, queries))
+    return (top(d @ row) for row in q)
+
+
+def measure(name: str, work: Path, task: Task, corpus: corpora.Corpus, steps: int) -> None:
+    """Train a variant and print its row; ``corpus`` holds the task's formulas, then its queries."""
+    variant, folder = VARIANTS[name], work / "ablation" / name.replace(" ", "-")
+    folder.mkdir(parents=True, exist_ok=True)
+    for file in INPUTS:
+        if not (folder / file).exists():
+            (folder / file).symlink_to((work / file).resolve())
+    size = replace(Size(**json.loads((work / "size.json").read_text())), **variant.size)
+    started = time.time()
+    model = train(folder, size, steps, seed=1, share=variant.share).eval()
+    rate = steps * 512 / (time.time() - started)
+    variable = ngrams.is_variable(vocabulary.load(work / "tokenizer.json").get_vocab())
+    every = vectors(model, corpus, variable)
+    cells = []
+    for dim in DIMENSIONS:
+        scores = task.score(rankings(every[: len(task.formulas)], every[len(task.formulas) :], dim))
+        cells.append(" / ".join(f"{means(scores[year])['ndcg']:.3f}" for year in YEARS))
+    print(f"| {name} | {' | '.join(cells)} | {rate:.0f} |", flush=True)
+
+
+def main(argv: list[str] | None = None) -> int:
+    """See the module's docstring."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--work", type=Path, required=True)
+    parser.add_argument("--shared", type=Path, default=Path("../shared"))
+    parser.add_argument("--steps", type=int, default=400)
+    parser.add_argument("--only", nargs="*", choices=list(VARIANTS), default=list(VARIANTS))
+    a = parser.parse_args(argv)
+    torch.set_num_threads(1)
+    torch.use_deterministic_algorithms(True)
+    task = Task(a.shared / "arqmath-mini")
+    forms = [canonical(f) for f in task.formulas] + [canonical(latex) for _, _, latex in task.queries]
+    corpus = corpora.build(forms, forms, vocabulary.load(a.work / "tokenizer.json"))
+    print(f"| {a.steps} steps | {' | '.join(f'{d}-d' for d in DIMENSIONS)} | formulas/s |\n|---|---|---|---|---|---|")
+    for name in a.only:
+        measure(name, a.work, task, corpus, a.steps)
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
