@@ -4,7 +4,9 @@
 
 WORK is what ``training.prepare`` made. Every variant trains from scratch with the shipped recipe but for what its name
 says, in a folder ``WORK/ablation/NAME`` that a cut run continues from. Prints a row a variant: nDCG' of 2020 and 2021
-with 64, 48, 32 and 16 dimensions of the float32 student, and formulas a second while training.
+with 64, 48, 32 and 16 dimensions of the float32 student; of the 8-bit export its bytes and the formulas a second that
+one process encodes, canonicalisation included (compare within one run: the machine's speed drifts). The last line of
+every row's figures also goes to WORK/ablation/results.jsonl, from which ``bench.picture`` draws.
 """
 
 from __future__ import annotations
@@ -23,10 +25,13 @@ import torch
 from bench.scale import YEARS, Task, top
 from encoder import ngrams, vocabulary
 from encoder.latex import canonical
+from encoder.model import Encoder
 from evaluation.metrics import means
 from training import corpus as corpora
 from training.distil import TEACHER_SHARE, forward, train
+from training.export import arrays
 from training.student import Size, Student
+from weights.export import export
 
 INPUTS = ("corpus.pickle", "taught.npy", "teacher.npy", "tokenizer.json")
 DIMENSIONS = (64, 48, 32, 16)
@@ -72,16 +77,36 @@ def measure(name: str, work: Path, task: Task, corpus: corpora.Corpus, steps: in
         if not (folder / file).exists():
             (folder / file).symlink_to((work / file).resolve())
     size = replace(Size(**json.loads((work / "size.json").read_text())), **variant.size)
-    started = time.time()
     model = train(folder, size, steps, seed=1, share=variant.share).eval()
-    rate = steps * 512 / (time.time() - started)
-    variable = ngrams.is_variable(vocabulary.load(work / "tokenizer.json").get_vocab())
+    tokenizer = vocabulary.load(work / "tokenizer.json")
+    variable = ngrams.is_variable(tokenizer.get_vocab())
     every = vectors(model, corpus, variable)
-    cells = []
+    cells, means_by_dim = [], {}
     for dim in DIMENSIONS:
         scores = task.score(rankings(every[: len(task.formulas)], every[len(task.formulas) :], dim))
-        cells.append(" / ".join(f"{means(scores[year])['ndcg']:.3f}" for year in YEARS))
-    print(f"| {name} | {' | '.join(cells)} | {rate:.0f} |", flush=True)
+        both = [means(scores[year])["ndcg"] for year in YEARS]
+        cells.append(" / ".join(f"{value:.3f}" for value in both))
+        means_by_dim[dim] = both
+    weights, shape = arrays(model.state_dict(), size, variable)
+    some = [corpus.ids[corpus.start[i] : corpus.start[i + 1]].tolist() for i in range(0, len(corpus), 20)]
+    record = export(weights, shape, tokenizer, some, folder / "model", {"ablation": name})
+    total = sum(file["size"] for file in record["files"].values())
+    rate = speed(folder / "model", task.formulas[::8])
+    print(f"| {name} | {' | '.join(cells)} | {total / 1e6:.2f} MB | {rate:.0f} |", flush=True)
+    row = {"name": name, "steps": steps, "ndcg": means_by_dim, "bytes": total, "formulas_per_s": rate}
+    with (work / "ablation" / "results.jsonl").open("a") as results:
+        results.write(json.dumps(row) + "\n")
+
+
+def speed(folder: Path, formulas: list[str]) -> float:
+    """Formulas a second of one process, the best of three."""
+    encoder = Encoder(folder)
+    times = []
+    for _ in range(3):
+        started = time.time()
+        encoder.encode(formulas)
+        times.append(time.time() - started)
+    return len(formulas) / min(times)
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -97,7 +122,8 @@ def main(argv: list[str] | None = None) -> int:
     task = Task(a.shared / "arqmath-mini")
     forms = [canonical(f) for f in task.formulas] + [canonical(latex) for _, _, latex in task.queries]
     corpus = corpora.build(forms, forms, vocabulary.load(a.work / "tokenizer.json"))
-    print(f"| {a.steps} steps | {' | '.join(f'{d}-d' for d in DIMENSIONS)} | formulas/s |\n|---|---|---|---|---|---|")
+    dims = " | ".join(f"{d}-d" for d in DIMENSIONS)
+    print(f"| {a.steps} steps | {dims} | size | formulas/s |\n|---|---|---|---|---|---|---|")
     for name in a.only:
         measure(name, a.work, task, corpus, a.steps)
     return 0
