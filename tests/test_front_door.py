@@ -16,7 +16,8 @@ from demo import gather, show
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text("utf-8")
 LOCKS = sorted([ROOT / "requirements.lock", *(ROOT / "requirements").glob("*.lock")])
-TOGETHER = ("requirements", "browser", "check", "collect", "evaluation", "http", "weights")  # what the Makefile installs into one place
+# What the Makefile installs into one place.
+TOGETHER = ("requirements", "browser", "check", "collect", "evaluation", "http", "weights")
 CORE = {"hnswlib", "hypothesis", "numpy", "onnxruntime", "pytest", "tokenizers"}
 VERBS = ("demo", "test", "check", "verify", "bench")
 
