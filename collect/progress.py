@@ -18,13 +18,13 @@ class Progress:
         self._started = self._last = time.monotonic()
         self._shown = False
 
-    def update(self) -> None:
-        """Say the counts if the last time is long enough ago."""
+    def update(self, more: int = 0) -> None:
+        """Say the counts, with ``more`` formulas of the file that is being read, if the last time is long enough ago."""
         now = time.monotonic()
         if self.stream is None or now - self._last < EVERY_S:
             return
         self._last, self._shown = now, True
-        line = f"collect: {self.done} of {self.total} files, {self.formulas} formulas"
+        line = f"collect: {self.done} of {self.total} files, {self.formulas + more} formulas"
         if 0 < self.done < self.total:
             line += f", {(now - self._started) / self.done * (self.total - self.done):.0f} s left"
         terminal = self.stream.isatty()

@@ -35,7 +35,7 @@ class Kept:
 class Reader:
     """Reads files into a cache."""
 
-    def __init__(self, listing: Listing, cache: Cache, largest: int, skip: Skip, tick: Callable[[], None]) -> None:
+    def __init__(self, listing: Listing, cache: Cache, largest: int, skip: Skip, tick: Callable[[int], None]) -> None:
         """Prepare.
 
         Args:
@@ -43,7 +43,7 @@ class Reader:
             cache: where rows go.
             largest: bytes; larger files are skipped, dumps apart.
             skip: called with the place and the reason of every file that cannot be read.
-            tick: called now and then while a large file is read.
+            tick: called now and then while a dump is read, with the number of its formulas so far.
         """
         self.listing, self.cache, self.largest, self.skip, self.tick = listing, cache, largest, skip, tick
         self.version = code_version()
@@ -118,7 +118,7 @@ class Reader:
     def _ticking(self, found: Iterator[Found]) -> Iterator[Found]:
         for number, one in enumerate(found):
             if number % 1024 == 0:
-                self.tick()
+                self.tick(number)
             yield one
 
     def _key(self, format_: str, content: str, macros: Macros) -> str:
