@@ -19,7 +19,7 @@ class Progress:
         self._shown = False
 
     def update(self, more: int = 0) -> None:
-        """Say the counts, with ``more`` formulas of the file that is being read, if the last time is long enough ago."""
+        """Say the counts, ``more`` formulas of the file being read added, if the last time is long enough ago."""
         now = time.monotonic()
         if self.stream is None or now - self._last < EVERY_S:
             return
