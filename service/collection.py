@@ -8,7 +8,7 @@ import contextlib
 import os
 import sqlite3
 import stat
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -53,14 +53,15 @@ class Place:
 
     def public(self) -> dict[str, Any]:
         """The place as JSON values, without what is of no use to a reader."""
-        values = asdict(self)
-        del values["root"], values["encoding"]
-        return values | {"path": self.name}
+        return {name: getattr(self, name) for name in _PUBLIC} | {"path": self.name}
 
     @property
     def name(self) -> str:
         """The file below the name of its root: what tells two collected folders apart without their whole paths."""
         return os.path.join(os.path.basename(os.path.normpath(self.root)), self.path)
+
+
+_PUBLIC = tuple(field.name for field in fields(Place) if field.name not in ("root", "encoding"))
 
 
 class Collection:

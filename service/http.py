@@ -154,7 +154,7 @@ def listen(host: str, port: int, remote: bool) -> socket.socket:
         raise ValueError(f"--host: expected a loopback address, got {host!a}; --allow-remote lets others search")
     try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
-        return socket.create_server(address[:2], family=family, backlog=512)  # type: ignore[arg-type]
+        return socket.create_server(address[:2], family=family, backlog=512)
     except (OSError, UnicodeError, OverflowError) as error:
         raise ValueError(f"--host {host} --port {port}: cannot listen: {error}") from None
 

@@ -10,10 +10,14 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-P, R = ParamSpec("P"), TypeVar("R")
+P = ParamSpec("P")
+R = TypeVar("R")
 
 INSIDE = 64
 """Searches at work or waiting; one more is answered 503. At some 10 ms each the last one waits under a second."""
+
+WAIT_S = 15.0
+"""A search that has waited so long is answered 503 when its turn comes: on a machine too busy to serve that many."""
 
 CONNECTIONS = 256
 """Open connections; the next is answered 503 and closed."""
@@ -46,23 +50,30 @@ class Gate:
     and what the index, the tokeniser or sqlite share between calls needs no lock.
     """
 
-    def __init__(self, inside: int = INSIDE) -> None:
-        self.limit, self.inside = inside, 0
+    def __init__(self, inside: int = INSIDE, wait_s: float = WAIT_S) -> None:
+        self.limit, self.wait_s, self.inside = inside, wait_s, 0
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="search")
 
     async def run(self, work: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
         """The function's result. Called from the event loop alone, so that the count needs no lock.
 
         Raises:
-            Busy: the limit is reached; the function was not called.
+            Busy: the limit is reached, or the wait was too long; the function was not called.
         """
         if self.inside >= self.limit:
             raise Busy
         self.inside += 1
-        future = self._thread.submit(work, *args, **kwargs)
+        loop = asyncio.get_running_loop()
+        latest = loop.time() + self.wait_s
+
+        def turn() -> R:
+            if loop.time() > latest:
+                raise Busy
+            return work(*args, **kwargs)
+
+        future = self._thread.submit(turn)
         # Counted until the work is done, not until the client stops waiting for it.
         future.add_done_callback(lambda _: loop.call_soon_threadsafe(self._leave))
-        loop = asyncio.get_running_loop()
         return await asyncio.wrap_future(future)
 
     def _leave(self) -> None:

@@ -1,5 +1,7 @@
+import asyncio
 import json
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +10,7 @@ import pytest
 from encoder.latex import tokenize
 from service import highlight
 from service.http import main
+from service.http_limits import Busy, Gate
 from service.openapi import document
 from tests.http.http_stand import EVIL, FORMULAS, Client, StandInIndex, running
 
@@ -153,7 +156,23 @@ def test_overload_is_refused_and_passes(collection: Path) -> None:
         assert {status for status, _ in seen} == {200, 503}
         assert all(after == "1" for status, after in seen if status == 503)
         assert client.json("/api/search", q="x")["total"] > 0
+        for _ in range(4):  # every place that was taken was given back
+            assert client.json("/api/formula/2")["total"] == 2
     assert index.most == 1
+
+
+def test_a_wait_that_is_too_long_is_refused() -> None:
+    async def both() -> list[object]:
+        gate = Gate(wait_s=0.1)
+        waits = (gate.run(time.sleep, 0.4), gate.run(time.sleep, 0.0))
+        results = await asyncio.gather(*waits, return_exceptions=True)
+        await asyncio.sleep(0.05)
+        assert gate.inside == 0
+        return results
+
+    slept, refused = asyncio.run(both())
+    assert slept is None
+    assert isinstance(refused, Busy)
 
 
 @pytest.mark.parametrize(
