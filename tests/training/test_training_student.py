@@ -88,6 +88,26 @@ def test_torch_and_onnx_compute_the_same(work: Path) -> None:
         np.testing.assert_allclose(session.run(None, {"ids": ids})[0], expected, atol=2e-6)
 
 
+def test_rotation_orders_the_axes_and_without_stretch_keeps_every_cosine(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    weights = {"project.weight": rng.normal(size=(20, 8)), "project.bias": rng.normal(size=8)}
+    hidden = rng.normal(size=(300, 20))
+
+    def unit(w: dict[str, np.ndarray]) -> np.ndarray:
+        x = hidden @ w["project.weight"] + w["project.bias"]
+        return x / np.linalg.norm(x, axis=1, keepdims=True)
+
+    before = unit(weights)
+    monkeypatch.setattr(export, "STRETCH", 0.0)
+    after = unit(export.rotate(weights, before))
+    np.testing.assert_allclose(after @ after.T, before @ before.T, atol=1e-5)
+    power = np.square(after).mean(axis=0)
+    assert (np.diff(power) <= 1e-6).all()
+    monkeypatch.setattr(export, "STRETCH", 0.5)
+    stretched = np.square(unit(export.rotate(weights, before))).mean(axis=0)
+    assert stretched[0] > power[0]
+
+
 def test_learning_brings_near_what_the_target_calls_near(work: Path, tmp_path: Path) -> None:
     run(work, tmp_path / "d", 40)
     corpus: corpora.Corpus = pickle.loads((work / "corpus.pickle").read_bytes())
