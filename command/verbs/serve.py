@@ -32,7 +32,8 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.http:
         return _page(arguments, place.index, place.collection)
     for name in _PAGE:
-        if getattr(arguments, name) not in (None, False):
+        value = getattr(arguments, name)
+        if value is not None and value is not False:  # a port of 0 is one
             raise CommandError(f"--{name.replace('_', '-')}: expected only with --http")
     _lines(place.index, arguments.model)
     return DONE
@@ -40,8 +41,10 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _page(arguments: argparse.Namespace, index: Path, collection: Path | None) -> int:
     """Hand over to ``service.http``."""
-    from service import http
-
+    try:
+        from service import http
+    except SystemExit as missing:  # a package: the message says how to install it
+        raise CommandError(str(missing.code)) from None
     given = ["--index-dir", str(index)]
     named = {"collection": collection, "model": arguments.model, "host": arguments.host, "port": arguments.port}
     for name, value in named.items():
