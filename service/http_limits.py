@@ -1,6 +1,7 @@
 """What keeps the HTTP service standing: bounded work, bounded time and size of requests, and whom it answers at all."""
 
 import asyncio
+import contextlib
 import ipaddress
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -73,11 +74,15 @@ class Gate:
 
         future = self._thread.submit(turn)
         # Counted until the work is done, not until the client stops waiting for it.
-        future.add_done_callback(lambda _: loop.call_soon_threadsafe(self._leave))
+        future.add_done_callback(lambda _: self._leave(loop))
         return await asyncio.wrap_future(future)
 
-    def _leave(self) -> None:
-        self.inside -= 1
+    def _leave(self, loop: asyncio.AbstractEventLoop) -> None:
+        def count() -> None:
+            self.inside -= 1
+
+        with contextlib.suppress(RuntimeError):  # the loop is closed: the service ends
+            loop.call_soon_threadsafe(count)
 
 
 class Guard:

@@ -168,7 +168,7 @@ def test_a_wait_that_is_too_long_is_refused() -> None:
         results = await asyncio.gather(*waits, return_exceptions=True)
         await asyncio.sleep(0.05)
         assert gate.inside == 0
-        return results
+        return list(results)
 
     slept, refused = asyncio.run(both())
     assert slept is None

@@ -120,7 +120,7 @@ def test_another_site_cannot_ask_through_the_browser(client: Client) -> None:
     ],
 )
 def test_only_listed_files_are_served(client: Client, target: str) -> None:
-    status, headers, body = client.get(target)
+    status, headers, body = client.get(target, Host="localhost")
     assert status in (400, 404)
     assert headers["content-type"] == "application/json"
     assert b"root:" not in body
