@@ -172,13 +172,19 @@ ROW = st.tuples(ID, ID, KIND, ISSUE, CELL)
 @given(
     st.permutations(["id", "visual_id", "type", "issue", "formula", "extra"]),
     st.lists(ROW, min_size=1, max_size=8),
-    st.sampled_from(["\n", "\r\n"]),
+    # csv's writer leaves a lone "\r" bare where lines end in "\n", and no csv reader can tell it from an end of
+    # line, so there everything is quoted.
+    st.sampled_from(["\r\n", "\n"]),
 )
 def test_what_csv_writes_is_read_in_any_column_order(
-    tmp_path_factory: pytest.TempPathFactory, order: list[str], data: list[tuple[int, int, str, str, str]], end: str
+    tmp_path_factory: pytest.TempPathFactory,
+    order: list[str],
+    data: list[tuple[int, int, str, str, str]],
+    end: str,
 ) -> None:
     text = io.StringIO()
-    writer = csv.writer(text, delimiter="\t", lineterminator=end)
+    quoting = csv.QUOTE_MINIMAL if end == "\r\n" else csv.QUOTE_ALL
+    writer = csv.writer(text, delimiter="\t", lineterminator=end, quoting=quoting)
     writer.writerow(order)
     for number, visual, kind, issue, formula in data:
         cells = {"id": number, "visual_id": visual, "type": kind, "issue": issue, "formula": formula, "extra": "\t"}
