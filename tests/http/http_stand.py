@@ -100,7 +100,7 @@ class Client:
 
     def get(self, target: str, method: str = "GET", **headers: str) -> tuple[int, dict[str, str], bytes]:
         """Status, headers (lower case) and body."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=120)
         try:
             connection.request(method, target, headers={k.replace("_", "-"): v for k, v in headers.items()})
             answer = connection.getresponse()
@@ -119,7 +119,7 @@ class Client:
 def running(
     folder: Path,
     index: Any = None,
-    inside: int = 64,
+    gate: Gate | None = None,
     protocol: type[TimedProtocol] = TimedProtocol,
     **options: Any,
 ) -> Iterator[Client]:
@@ -127,7 +127,7 @@ def running(
     files, rendering = load()
     api = Api(index or StandInIndex(), Collection(folder), rendering)
     listening = listen("127.0.0.1", 0, False)
-    instance: uvicorn.Server = server(application(api, files, Gate(inside), **options), protocol)
+    instance: uvicorn.Server = server(application(api, files, gate, **options), protocol)
     thread = threading.Thread(target=instance.run, args=([listening],), daemon=True)
     thread.start()
     try:

@@ -119,29 +119,32 @@ def test_the_description_is_openapi_and_answers_obey_it(client: Client) -> None:
         assert client.get(path.replace("{id}", "1") + "?q=x")[0] == 200
 
 
-def test_many_at_once_get_each_its_own_answer(client: Client) -> None:
+def test_many_at_once_get_each_its_own_answer(collection: Path) -> None:
     queries = [formula for _, formula, _ in FORMULAS if len(formula) > 3]
     alone = {query: StandInIndex().search(query)[:5] for query in queries}
-    wrong: list[str] = []
+    right: list[bool] = []
+    index = StandInIndex()
+    with running(collection, index, Gate(wait_s=300)) as client:
 
-    def ask(start: int) -> None:
-        for step in range(6):
-            query = queries[(start + step) % len(queries)]
-            answer = client.json("/api/search", q=query, n=5)
-            if answer["query"] != query or [(r["formula_id"], r["score"]) for r in answer["results"]] != alone[query]:
-                wrong.append(query)
+        def ask(start: int) -> None:
+            for step in range(6):
+                query = queries[(start + step) % len(queries)]
+                answer = client.json("/api/search", q=query, n=5)
+                found = [(r["formula_id"], r["score"]) for r in answer["results"]]
+                right.append(answer["query"] == query and found == alone[query])
 
-    threads = [threading.Thread(target=ask, args=(n,)) for n in range(24)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert wrong == []
+        threads = [threading.Thread(target=ask, args=(n,)) for n in range(24)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert right == [True] * (24 * 6)
+    assert index.most == 1
 
 
 def test_overload_is_refused_and_passes(collection: Path) -> None:
     index = StandInIndex(delay_s=0.3)
-    with running(collection, index, inside=3) as client:
+    with running(collection, index, Gate(inside=3)) as client:
         seen: list[tuple[int, str | None]] = []
 
         def ask() -> None:
