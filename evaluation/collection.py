@@ -23,8 +23,8 @@ from evaluation.progress import Progress
 NO_GROUP = -1
 """Visual id of a formula whose cell is empty or no decimal number. No judgement can name it."""
 
-INT64_DIGITS = 18
-"""Decimal numbers of this many digits always fit an int64."""
+LARGEST_ID = 2**63 - 1
+"""Ids are kept as int64; collected documents use all of its 63 bits."""
 
 
 class Query(NamedTuple):
@@ -35,10 +35,11 @@ class Query(NamedTuple):
 
 
 def parse_id(text: str) -> int | None:
-    """The id that `text` writes as an unsigned decimal without leading zeros, or None: '12' -> 12, '012' -> None."""
-    if not (text.isascii() and text.isdigit() and len(text) <= INT64_DIGITS):
+    """The id that `text` writes as an unsigned decimal below 2**63 without leading zeros: '12' -> 12, '012' -> None."""
+    if not (text.isascii() and text.isdigit() and len(text) <= len(str(LARGEST_ID))):
         return None
-    return int(text) if text == "0" or text[0] != "0" else None
+    plain = text == "0" or text[0] != "0"
+    return int(text) if plain and int(text) <= LARGEST_ID else None
 
 
 def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:

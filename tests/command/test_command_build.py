@@ -112,7 +112,7 @@ def test_foreign_file_is_replaced(tmp_path: Path, encoded: list[str], content: b
     path = tmp_path / "v.sqlite"
     if content is None:
         with sqlite3.connect(path) as db:
-            db.execute("CREATE TABLE entries (nothing)")
+            db.execute("CREATE TABLE entries (other)")
         db.close()
     else:
         path.write_bytes(content)

@@ -17,7 +17,7 @@ from tests.command.conftest import ENTRY, Run, start
 def test_newcomers_path_leads_to_file_and_line(papers: Path, tmp_path: Path) -> None:
     link = tmp_path / "bin"
     link.symlink_to(ENTRY)  # as somebody has it in ~/bin
-    for words in (["collect", papers], ["build"], ["search", ".formdex", "x^2+y^2", "-n", "1"]):
+    for words in (["collect", str(papers)], ["build"], ["search", ".formdex", "x^2+y^2", "-n", "1"]):
         process = start(words, cwd=tmp_path, executable=link)
         out, err = process.communicate(timeout=300)
         assert process.returncode == 0, err

@@ -37,6 +37,8 @@ def put(path: Path, content: str | bytes) -> Path:
         ("²", None),
         ("١", None),
         ("9" * 19, None),
+        (str(2**63 - 1), 2**63 - 1),
+        (str(2**63), None),
     ],
 )
 def test_parse_id(text: str, number: int | None) -> None:

@@ -183,8 +183,9 @@ def test_what_csv_writes_is_read_in_any_column_order(
     end: str,
 ) -> None:
     text = io.StringIO()
-    quoting = csv.QUOTE_MINIMAL if end == "\r\n" else csv.QUOTE_ALL
-    writer = csv.writer(text, delimiter="\t", lineterminator=end, quoting=quoting)
+    writer = csv.writer(text, delimiter="\t", lineterminator=end, quoting=csv.QUOTE_ALL)
+    if end == "\r\n":
+        writer = csv.writer(text, delimiter="\t", lineterminator=end, quoting=csv.QUOTE_MINIMAL)
     writer.writerow(order)
     for number, visual, kind, issue, formula in data:
         cells = {"id": number, "visual_id": visual, "type": kind, "issue": issue, "formula": formula, "extra": "\t"}

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from onnx import TensorProto, helper, numpy_helper
 
 from tests.weights.weights_models import SHAPE, random_ids, random_weights, reference
+from weights.builder import MS_DOMAIN, WEIGHT_LIMIT, quantise
 from weights.calibrate import (
     BATCH,
     RULES,
@@ -21,7 +22,6 @@ from weights.calibrate import (
     squared_error,
     vectors,
 )
-from weights.builder import MS_DOMAIN, WEIGHT_LIMIT, quantise
 from weights.graph import build, linear_names
 
 WEIGHTS = random_weights()
