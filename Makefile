@@ -15,11 +15,13 @@ INSTALL := $(PIP) install --quiet --require-hashes
 TESTED := $(patsubst %,.venv/%.stamp,evaluation weights collect $(patsubst requirements/%.lock,%,$(wildcard requirements/http.lock requirements/browser.lock)))
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check verify bench clean
+.PHONY: help install katex demo test check verify bench clean
 .DELETE_ON_ERROR:
 
 help:
 	@echo "make demo    gather formulas from docstrings, build, serve, ask; ASK='x^2' asks that instead"
+	@echo "make install what ./formdex needs: the core, readers of documents, the local page"
+	@echo "make katex   KaTeX for the local page, by npm; without it formulas show as LaTeX"
 	@echo "make test    the tests (pytest), with ARGS='-m slow' the slow ones"
 	@echo "make check   ruff and mypy"
 	@echo "make verify  the consumer's black-box check on DATA=$(DATA)"
@@ -39,6 +41,11 @@ help:
 .venv/%.stamp: requirements/%.lock .venv/core.stamp
 	$(INSTALL) -r $<
 	@touch $@
+
+install: .venv/core.stamp .venv/collect.stamp .venv/http.stamp
+
+katex:
+	npm ci --ignore-scripts --prefix page
 
 test: .venv/core.stamp $(TESTED)
 	$(RUN) -m pytest -q $(ARGS)
