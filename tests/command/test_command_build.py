@@ -63,7 +63,7 @@ def expected(formulas: list[str]) -> dict[int, tuple[bytes, bytes]]:
 TEXTS = st.lists(st.text(st.characters(exclude_categories=[]), max_size=6), max_size=12)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(rounds=st.lists(TEXTS, min_size=2, max_size=4), size=st.integers(1, 5))
 def test_every_round_gives_what_encoding_gives(
     rounds: list[list[str]], size: int, tmp_path_factory: pytest.TempPathFactory
