@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from bench.formulas import collection, sample
-from encoder.model import CHUNK, WEIGHTS, Encoder
+from encoder.model import WEIGHTS, Encoder
+from index.embed import CHUNK
 
 PATIENCE_S = 120.0  # for the processes to load a model
 

@@ -6,9 +6,7 @@ not on its batch, nor on the number of threads or processes. Documents and queri
 
 from __future__ import annotations
 
-import multiprocessing
-import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -20,9 +18,6 @@ from encoder.latex import canonical
 WEIGHTS = Path(__file__).resolve().parent.parent / "weights"
 LONGEST_TEXT = 6000  # characters; what follows lies beyond the longest token sequence and only costs time
 BATCH = 64
-CHUNK = 8192  # formulas a unit of work; the same whatever the number of processes
-
-Progress = Callable[[int], None]
 
 
 class Encoder:
@@ -90,44 +85,3 @@ class Encoder:
         """
         cut = [f[:LONGEST_TEXT] for f in formulas]
         return self.encode_canonical(cut if self._raw else [canonical(f) for f in cut])
-
-
-_worker: Encoder | None = None
-
-
-def _start_worker(folder: Path) -> None:
-    global _worker
-    os.environ["RAYON_NUM_THREADS"] = "1"
-    _worker = Encoder(folder, threads=1)
-
-
-def _work(formulas: list[str]) -> np.ndarray:
-    assert _worker is not None
-    return _worker.encode(formulas)
-
-
-def encode_stream(chunks: Iterator[list[str]], folder: Path = WEIGHTS, processes: int = 2) -> Iterator[np.ndarray]:
-    """Encode chunk after chunk in worker processes, results in order.
-
-    Args:
-        chunks: lists of formulas, consumed a little ahead of the results.
-        folder: the model's folder.
-        processes: workers, one thread each; with one, everything runs in this process.
-
-    Yields:
-        float16 (len(chunk), dim) a chunk, the same bytes for any number of processes.
-    """
-    if processes <= 1:
-        encoder = Encoder(folder, threads=1)
-        for chunk in chunks:
-            yield encoder.encode(chunk)
-        return
-    context = multiprocessing.get_context("spawn")
-    with context.Pool(processes, _start_worker, (folder,)) as pool:
-        waiting = []
-        for chunk in chunks:
-            waiting.append(pool.apply_async(_work, (chunk,)))
-            if len(waiting) > 2 * processes:  # bounded, so memory does not grow with the collection
-                yield waiting.pop(0).get()
-        for result in waiting:
-            yield result.get()

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from encoder.latex import canonical
-from encoder.model import LONGEST_TEXT, Encoder, encode_stream
+from encoder.model import LONGEST_TEXT, Encoder
 from tests.encoder.conftest import FORMULAS
 from tests.encoder.spellings import OTHER_STRUCTURE, RENAMED, SAME_FORMULA
 
@@ -69,14 +69,6 @@ def test_raw_and_canonical_ways_in_agree(encoder: Encoder) -> None:
 
 def test_threads_do_not_change_a_vector(encoder: Encoder, tiny: Path) -> None:
     assert Encoder(tiny, threads=2).encode(FORMULAS).tobytes() == encoder.encode(FORMULAS).tobytes()
-
-
-def test_one_and_two_processes_give_the_same_bytes(tiny: Path) -> None:
-    chunks = [FORMULAS, [], FORMULAS[3:5], *[[f] for f in FORMULAS]]
-    one = [v.tobytes() for v in encode_stream(iter(chunks), tiny, processes=1)]
-    two = [v.tobytes() for v in encode_stream(iter(chunks), tiny, processes=2)]
-    assert len(one) == len(chunks)
-    assert one == two
 
 
 @pytest.mark.parametrize("missing", ["model.onnx", "tokenizer.json"])
