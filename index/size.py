@@ -7,7 +7,9 @@ import subprocess
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-_LEFT_OUT = frozenset(".git .venv .demo .formdex node_modules __pycache__ .mypy_cache .ruff_cache .hypothesis .pytest_cache".split())
+_LEFT_OUT = frozenset(
+    ".git .venv .demo .formdex node_modules __pycache__ .mypy_cache .ruff_cache .hypothesis .pytest_cache".split()
+)
 
 
 def submission(root: Path = ROOT) -> int:
