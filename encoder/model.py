@@ -16,7 +16,7 @@ from encoder import vocabulary
 from encoder.latex import canonical
 
 WEIGHTS = Path(__file__).resolve().parent.parent / "weights"
-LONGEST_TEXT = 6000  # characters; what follows lies beyond the longest token sequence and only costs time
+LONGEST_TEXT = 3000  # characters; what follows lies beyond the longest token sequence and only costs time
 BATCH = 64
 
 
