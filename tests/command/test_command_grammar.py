@@ -77,7 +77,7 @@ def test_reference_names_every_argument(verb: Verb) -> None:
         (["collect", "nowhere"], "nowhere"),
         (["serve", "nowhere", "--http"], "nowhere: no such folder"),
         (["inspect"], ".formdex: no such folder"),
-        (["inspect", "--latex", "x" * 7000], "7,000 characters, expected at most 6,000"),
+        (["inspect", "--latex", "x" * 7000], "7,000 characters, expected at most 3,000"),
         (["evaluate", "nowhere", "--queries", "q", "--qrels", "r"], "nowhere: no such folder"),
         (["pin", "--out", "pins", "--from", "nowhere", "--only", "local"], "no source has"),
         (["completion", "fish"], "invalid choice: 'fish'"),
