@@ -188,10 +188,10 @@ def test_a_head_that_never_ends_is_cut_off(impatient: Client) -> None:
     with connected(impatient, b"GET /?q=") as connection:
         started = time.monotonic()
         with suppress(BrokenPipeError, ConnectionResetError):
-            while time.monotonic() - started < 8:
+            while time.monotonic() - started < 60:
                 connection.sendall(b"x")
                 time.sleep(0.1)
-        assert time.monotonic() - started < 5
+        assert time.monotonic() - started < 30
 
 
 @pytest.mark.parametrize("first", [b"", b"GET /api/health HTTP/1.1\r\nHost: localhost\r\n\r\n"])
@@ -200,7 +200,7 @@ def test_a_silent_connection_is_closed(impatient: Client, first: bytes) -> None:
         started = time.monotonic()
         received = read_all(connection)
         assert received.startswith(b"HTTP/1.1 200") == bool(first)
-        assert time.monotonic() - started < 5
+        assert time.monotonic() - started < 30
 
 
 def test_a_client_that_never_reads_is_cut_off(impatient: Client) -> None:
@@ -208,12 +208,14 @@ def test_a_client_that_never_reads_is_cut_off(impatient: Client) -> None:
     if impatient.get("/katex/katex.min.js")[0] != 200:
         request = b"GET /api/search?q=x&n=50 HTTP/1.1\r\nHost: localhost\r\n\r\n"
     with connected(impatient) as connection:
-        started = time.monotonic()
-        with suppress(BrokenPipeError, ConnectionResetError, TimeoutError):
-            connection.settimeout(8)
-            while time.monotonic() - started < 8:
+        connection.settimeout(60)  # a server that waits for ever ends this with a TimeoutError
+
+        def flood() -> None:
+            while True:
                 connection.sendall(request * 100)
-        assert time.monotonic() - started < 7
+
+        with pytest.raises((BrokenPipeError, ConnectionResetError)):
+            flood()
     assert impatient.get("/api/health")[0] == 200
 
 
