@@ -4,14 +4,14 @@
 #   PYTHON=python3 bench/memory_run.sh OUT
 #
 # OUT gets cases/, shown/, gemma.gguf, records/ and report.html. Needs requirements/memory.lock. A cut run goes on from its
-# records when started again. THREADS (2), FULL (cases a file with the context at M = 10) and LONG (at M = 70) size it.
+# records when started again. THREADS (1), FULL (cases a file with the context at M = 10) and LONG (at M = 70) size it.
 set -euo pipefail
 OUT=${1:?usage: bench/memory_run.sh OUT}
 mkdir -p "$OUT/records"
 OUT=$(cd "$OUT" && pwd)
 cd "$(dirname "$0")/.."
 PYTHON=${PYTHON:-python3}
-THREADS=${THREADS:-2}
+THREADS=${THREADS:-1}
 FULL=${FULL:-40}
 LONG=${LONG:-20}
 CONTROL=${CONTROL:-100}

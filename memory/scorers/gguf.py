@@ -91,17 +91,24 @@ class GgufScorer(Scorer):
             raise MemoryBenchmarkError(f"{self.name}: llama.cpp cannot tokenise a text of {len(data)} bytes")
         return list(ids[:n])
 
-    def _run(self, tokens: Sequence[int], start: int, keep: int) -> np.ndarray:
-        """Put tokens into the cache from place `start` on; logits float32 (keep, vocabulary) of the last ones."""
-        rows, i, first = [], 0, len(tokens) - keep
-        while i < len(tokens):
-            size = min(BATCH, first - i) if i < first else min(OUTPUTS, len(tokens) - i)
-            part = tokens[i : i + size]
-            self._decode(part, start + i, i >= first)
-            if i >= first:
-                rows += [self._logits(j) for j in range(len(part))]
-            i += size
-        return np.array(rows, np.float32).reshape(keep, self._size)
+    def _read(self, context: Sequence[int]) -> None:
+        """Put all tokens of the context but the last into an empty cache; none of their logits are needed.
+
+        What the cache holds from before stays in memory, but no token attends to it.
+        """
+        self._api.llama_memory_clear(self._memory, False)
+        for start in range(0, len(context) - 1, BATCH):
+            self._decode(context[:-1][start : start + BATCH], start, False)
+
+    def _predict(self, context: Sequence[int], option: Sequence[int]) -> np.ndarray:
+        """Log-probabilities of the option's tokens, from the context's last token and the option's but the last."""
+        tokens, place = [context[-1], *option[:-1]], len(context) - 1
+        rows = []
+        for i in range(0, len(tokens), OUTPUTS):
+            part = tokens[i : i + OUTPUTS]
+            self._decode(part, place + i, True)
+            rows += [self._logits(j) for j in range(len(part))]
+        return pick(np.array(rows, np.float32), option)
 
     def _decode(self, tokens: Sequence[int], start: int, outputs: bool) -> None:
         batch = self._batch
@@ -119,19 +126,20 @@ class GgufScorer(Scorer):
         return np.ctypeslib.as_array(pointer, shape=(self._size,)).copy()
 
     def logprobs(self, context: list[int], options: Sequence[list[int]]) -> list[np.ndarray]:
-        """See `Scorer.logprobs`; after each option the cache is cut back to the context."""
-        self._api.llama_memory_clear(self._memory, True)
-        last = self._run(context, 0, 1)
+        """See `Scorer.logprobs`; after each option the cache is cut back to before the context's last token.
+
+        That token is read again with every option, so that all tokens stand in the same batches as when the option is
+        scored alone. With quantised weights llama.cpp rounds activations to 8 bits, which lets the order of summation
+        (another for a batch of another size) change an option's sum by up to 0.5.
+        """
+        self._read(context)
         rows = []
         for option in options:
-            logits = last
-            if len(option) > 1:
-                logits = np.concatenate([last, self._run(option[:-1], len(context), len(option) - 1)])
-                self._api.llama_memory_seq_rm(self._memory, 0, len(context), -1)
-            rows.append(pick(logits, option))
+            rows.append(self._predict(context, option))
+            self._api.llama_memory_seq_rm(self._memory, 0, len(context) - 1, -1)
         return rows
 
     def naive(self, context: list[int], option: list[int]) -> np.ndarray:
-        """Context and option in one go, from an empty cache."""
-        self._api.llama_memory_clear(self._memory, True)
-        return pick(self._run([*context, *option[:-1]], 0, len(option)), option)
+        """Context and option read from scratch."""
+        self._read(context)
+        return self._predict(context, option)

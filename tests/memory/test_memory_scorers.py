@@ -17,7 +17,8 @@ from memory.scorers.onnx_model import OnnxScorer
 from memory.scorers.registry import open_scorer
 from tests.memory import memory_models as tiny
 
-PROMPTS = ["zor: ab -> ba\nzor: cd ->", "zor: cd -> ", "", " ", "x"]
+LONG = "".join(f"zor: a{c}d -> d{c}a\n" for c in "bcefghijklmnopqrs") + "zor: cd ->"
+PROMPTS = ["zor: ab -> ba\nzor: cd ->", "zor: cd -> ", "", " ", "x", LONG]
 OPTIONS = ["dc", "a long option", "a", " b", "42"]
 
 
