@@ -69,7 +69,6 @@ class GgufScorer(Scorer):
         params.no_perf = True
         params.swa_full = True  # else a sliding-window cache forgets what the next option still needs
         params.type_k = params.type_v = api.GGML_TYPE_F32
-        params.flash_attn_type = api.LLAMA_FLASH_ATTN_TYPE_DISABLED  # sums in one order whatever the batch
         context = api.llama_init_from_model(self._model, params)
         if not context:
             raise MemoryBenchmarkError(f"gguf: llama.cpp cannot allocate a window of {self.window} tokens")
