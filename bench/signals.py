@@ -8,8 +8,9 @@ mixed into the base of ``training.distil``: .3 of the teacher's cosine, .7 of th
 them) and of the queries are read from it, or else made with ``--teacher`` (about 5 minutes) and kept there. Prints a
 markdown table: nDCG' of both years, their mean, the difference from the base by year; over all 88 queries wins, losses
 and p of the paired test; and the differences by year once more, each without its most changed query, since a single one
-can move a year by .01. One core, about 10 minutes. Judgments are used for scoring only, but whoever picks the best of
-so many rows has used them: a signal counts if it helps both years, with and without those queries.
+can move a year by .01. Beside the teacher it takes 3 minutes of one idle core. Judgments are used for scoring only, but
+whoever picks the best of so many rows has used them: a signal counts if it helps both years, with and without those
+queries.
 """
 
 from __future__ import annotations
@@ -116,6 +117,11 @@ PATHS = {
     "operator subtrees, renamed": path_features(trees.operator_tree, "s", False),
 }
 STRUCTURE = "operator paths from all nodes, renamed"
+OTHER_STRUCTURES = (
+    "operator paths from leaves, renamed",
+    "operator paths from all nodes, both",
+    "layout paths from all nodes, renamed",
+)
 LENGTHS = ((0.0, 1, 1), (1.2, 1, 1), (0.6, 1.5, 1), (0.6, 2, 1), (0.6, 1, 0.9), (0.6, 1, 0.75), (0.6, 1, 0.5),
            (0.6, 1, 0.25), (0.6, 1.5, 0.5))  # fmt: skip
 """Saturation, the idf's power, and the power of its length that divides a formula's weights."""
@@ -194,6 +200,11 @@ class Signals:
             self.table.row(f"base - {weight:g} (token cosine above path cosine)", self.base - weight * self.excess)
         for weight in (0.05, 0.1):
             self.table.row(f"base - {weight:g} token cosine", self.base - weight * self.bag)
+            self.table.row(f"n-grams alone - {weight:g} excess", self.grams - weight * self.excess)
+        for name in OTHER_STRUCTURES:
+            excess = np.maximum(self.bag - self.overlap(PATHS[name]), 0)
+            for weight in (0.05, 0.1):
+                self.table.row(f"base - {weight:g} (token cosine above {name})", self.base - weight * excess)
         self.notes += ["\nSame tokens, other structure:", *order_pairs(self.tokens[: -self.queries], self.similar)]
         rankings = {"base": self.base, "n-grams": self.grams, "teacher": self.teacher, "tokens": self.bag,
                     STRUCTURE: self.structure, "base - .1 excess": self.base - 0.1 * self.excess}  # fmt: skip
