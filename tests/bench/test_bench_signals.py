@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -63,6 +64,7 @@ def test_renamed_formulas_share_renamed_paths_and_no_typed_leaf() -> None:
     assert set(trees.subtrees(one)) == set(trees.subtrees(other))
 
 
+@cache
 def recursive(a: tuple[trees.Tree, ...], b: tuple[trees.Tree, ...]) -> float:
     """Edit distance of forests straight from its definition."""
     if not a or not b:
