@@ -28,7 +28,7 @@ from encoder.latex import canonical
 from encoder.model import Encoder
 from evaluation.metrics import means
 from training import corpus as corpora
-from training.distil import TEACHER_SHARE, forward, train
+from training.distil import TEACHER_SHARE, TEACHER_WEIGHT, forward, train
 from training.export import arrays
 from training.student import Size, Student
 from weights.export import export
@@ -43,6 +43,7 @@ class Variant:
 
     size: dict[str, Any] = field(default_factory=dict)
     share: float = TEACHER_SHARE
+    weight: float = TEACHER_WEIGHT
 
 
 VARIANTS = {
@@ -52,7 +53,10 @@ VARIANTS = {
     "narrow feed-forward": Variant({"ffn": 256, "hidden": 256}),
     "quarter of the n-gram rows": Variant({"rows": 4096}),
     "n-grams only as signal": Variant(share=0.0),
-    "teacher only as signal": Variant(share=1.0),
+    "teacher only as signal": Variant(share=1.0, weight=1.0),
+    "teacher's weight .5": Variant(weight=0.5),
+    "width 64": Variant({"width": 64}),
+    "half of the n-gram rows": Variant({"rows": 8192}),
 }
 
 
@@ -77,7 +81,7 @@ def measure(name: str, work: Path, task: Task, corpus: corpora.Corpus, steps: in
         if not (folder / file).exists():
             (folder / file).symlink_to((work / file).resolve())
     size = replace(Size(**json.loads((work / "size.json").read_text())), **variant.size)
-    model = train(folder, size, steps, seed=1, share=variant.share).eval()
+    model = train(folder, size, steps, seed=1, share=variant.share, weight=variant.weight).eval()
     tokenizer = vocabulary.load(work / "tokenizer.json")
     variable = ngrams.is_variable(tokenizer.get_vocab())
     every = vectors(model, corpus, variable)

@@ -32,7 +32,8 @@ BATCH, NEIGHBOURHOOD = 512, 8
 TEMPERATURES = ((0.07, 1.0), (0.2, 3.0))  # and their weight: the sharp one orders near pairs, the flat one the rest
 PLANES = 11  # random hyperplanes that cut the teacher's space into neighbourhoods
 PARTS = ((64, 1.0), (32, 0.5))  # dimensions and their weight, after Matryoshka representation learning
-TEACHER_SHARE = 0.5  # of batches, and the teacher's weight within them
+TEACHER_SHARE = 0.5  # of batches
+TEACHER_WEIGHT = 0.3  # within them: as a ranking this mixture beats .5 and either side alone (docs/encoder.md)
 LEARNING_RATE, WARM_UP = 2e-3, 200
 
 
@@ -130,7 +131,7 @@ def target_of(
     members: np.ndarray,
     teacher: np.ndarray | None,
     place: np.ndarray,
-    share: float = TEACHER_SHARE,
+    weight: float = TEACHER_WEIGHT,
 ) -> torch.Tensor:
     """Target similarities (B, B) float32 of a batch."""
     part = corpus.lexical[members]
@@ -139,7 +140,7 @@ def target_of(
         return lexical
     t = torch.from_numpy(teacher[place[members]].astype(np.float32))
     cosine = ((t @ t.T) - 0.2).clamp(min=0) / 0.8  # unrelated formulas have about .2 by this teacher
-    return share * cosine + (1 - share) * lexical
+    return weight * cosine + (1 - weight) * lexical
 
 
 def rate(step: int, steps: int) -> float:
@@ -153,7 +154,13 @@ def rate(step: int, steps: int) -> float:
 
 
 def train(
-    work: Path, size: Size, steps: int, seed: int, stop: int | None = None, share: float = TEACHER_SHARE
+    work: Path,
+    size: Size,
+    steps: int,
+    seed: int,
+    stop: int | None = None,
+    share: float = TEACHER_SHARE,
+    weight: float = TEACHER_WEIGHT,
 ) -> Student:
     """Run or continue a training.
 
@@ -163,7 +170,8 @@ def train(
         steps: of the whole training.
         seed: of the parameters and the batches.
         stop: end early, as a cut would.
-        share: the teacher's, of the batches and within them.
+        share: the teacher's, of the batches.
+        weight: the teacher's within those batches.
     """
     corpus: corpora.Corpus = pickle.loads((work / "corpus.pickle").read_bytes())
     taught = np.load(work / "taught.npy")
@@ -190,7 +198,7 @@ def train(
             continue  # the stream is cheap to replay
         if step >= (steps if stop is None else stop):
             break
-        target = target_of(corpus, members, teacher if spoken else None, place, share)
+        target = target_of(corpus, members, teacher if spoken else None, place, weight)
         loss = loss_of(forward(model, corpus, members, variable), target)
         optimiser.zero_grad()
         loss.backward()
