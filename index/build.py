@@ -1,14 +1,18 @@
 """``python -m index.build``: a collection becomes an index, stage by stage.
 
 Reading and grouping keep arrays a row; encoding writes vectors and features to a scratch folder beside the index; then
-everything is packed and the file appears at once. A build that is stopped leaves nothing that loads.
+everything is packed and the file appears at once. A build that is stopped leaves nothing that loads. A collection whose
+vectors do not fit takes the stages of ``build_coded`` instead.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
+import pickle
 import signal
 import sys
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,13 +21,17 @@ from typing import Any
 import numpy as np
 
 from encoder.model import WEIGHTS
-from index import bits, embed, ids, nodes, scratch, sketch, store
+from index import bits, build_coded, embed, ids, nodes, plan_coded, scratch, sketch, store
 from index import plan as planning
 from index import size as sizes
+from index.corpus import Chunk as Rows
 from index.corpus import Corpus
-from index.errors import BuildError, FormdexError
+from index.errors import BuildError, FormdexError, PlanError
 from index.groups import Groups, group, representatives
 from index.progress import Stage
+from index.sample import Sample
+
+SECONDS = 3300.0  # the contract allows 3,600
 
 Chunk = tuple[np.ndarray, list[str]]
 Stream = Callable[[Iterable[Chunk], Path, int], Iterator[tuple[np.ndarray, embed.Embedded]]]
@@ -44,18 +52,26 @@ class Options:
     model: Path = WEIGHTS
     submission: int | None = None
     plan_only: bool = False
+    seconds: float = SECONDS
     limit: int = planning.PREPARED
     stream: Stream = embed.stream
 
 
-def read(corpus: Corpus) -> Groups:
-    """First pass: the groups of a collection.
+def read(corpus: Corpus) -> tuple[Groups, Sample]:
+    """First pass: the groups of a collection, and a sample of their formulas.
 
     Raises:
         BuildError: nothing in it may be returned.
     """
+    sample = Sample()
+
+    def rows() -> Iterator[Rows]:
+        for chunk in corpus.chunks():
+            sample.add(chunk)
+            yield chunk
+
     with Stage("reading", "rows") as stage:
-        groups = group(corpus.chunks(), lambda rows: stage.update(rows, corpus.position / max(1, corpus.size)))
+        groups = group(rows(), lambda count: stage.update(count, corpus.position / max(1, corpus.size)))
         stage.update(corpus.notes.rows)
     print(f"read: {corpus.notes.summary()}", file=sys.stderr)
     print(
@@ -65,7 +81,7 @@ def read(corpus: Corpus) -> Groups:
     )
     if not len(groups):
         raise BuildError(f"{corpus.path}: holds no formula that may be returned; expected at least one")
-    return groups
+    return groups, sample
 
 
 def encode(corpus: Corpus, groups: Groups, options: Options, folder: Path, dim: int) -> tuple[np.ndarray, Path, Path]:
@@ -128,6 +144,20 @@ def pack(
     return plan, sections, meta
 
 
+def decide(groups: Groups, dim: int, budget: int) -> tuple[planning.Plan, np.ndarray]:
+    """The plan for a collection, and the places of the groups that it keeps.
+
+    Raises:
+        PlanError: nothing fits.
+    """
+    guess = planning.lexical_guess(len(groups))
+    try:
+        return planning.decide(len(groups), dim, budget, ids.size(groups.ids), guess), np.arange(len(groups))
+    except PlanError:
+        span = ids.stretches(groups.ids)
+        return plan_coded.decide(plan_coded.Kinds(groups.instances, groups.comment_only, span), dim, budget)
+
+
 def build(options: Options) -> None:
     """Build an index.
 
@@ -135,23 +165,40 @@ def build(options: Options) -> None:
         FormdexError: the collection, the budget or the place does not allow it; one line.
         OSError: the file system refused, for example because it is full.
     """
+    clock = build_coded.Clock(time.monotonic(), options.seconds)
     fingerprint = embed.model_hash(options.model)
     corpus = Corpus(options.data)
     own = sizes.submission() if options.submission is None else options.submission
     budget = options.limit - own
     dim = embed.Embedder(options.model).dim
-    if not options.plan_only:
-        options.index.mkdir(parents=True, exist_ok=True)
-    groups = read(corpus)
-    plan = planning.decide(len(groups), dim, budget, ids.size(groups.ids), planning.lexical_guess(len(groups)))
-    print(f"plan: {options.limit:,} bytes less {own:,} of the submission", *plan.lines(), sep="\n", file=sys.stderr)
+    head = f"plan: {options.limit:,} bytes less {own:,} of the submission"
     if options.plan_only:
+        groups, _ = read(corpus)
+        print(head, *decide(groups, dim, budget)[0].lines(), sep="\n", file=sys.stderr)
         return
-    notes = {"rows": corpus.notes.rows, "bad": corpus.notes.bad}
-    notes |= {"withheld": groups.dropped, "repeated": groups.repeated}
-    with scratch.folder_for(options.index, options.scratch) as folder:
-        vectors, hashes, owners = encode(corpus, groups, options, folder, dim)
-        plan, sections, meta = pack(groups, vectors, lexical(hashes, owners, len(groups)), budget)
+    options.index.mkdir(parents=True, exist_ok=True)
+    key = json.dumps([str(corpus.path), corpus.size, corpus.path.stat().st_mtime_ns, fingerprint, budget, dim])
+    with scratch.folder_for(options.index, options.scratch, key) as folder:
+        state = scratch.marked(folder)
+        if state is None:
+            groups, sample = read(corpus)
+            plan, keep = decide(groups, dim, budget)
+            notes = {"rows": corpus.notes.rows, "bad": corpus.notes.bad}
+            notes |= {"withheld": groups.dropped, "repeated": groups.repeated}
+            print(head, *plan.lines(), sep="\n", file=sys.stderr)
+            if plan.form == "exact":
+                vectors, hashes, owners = encode(corpus, groups, options, folder, dim)
+                plan, sections, meta = pack(groups, vectors, lexical(hashes, owners, len(groups)), budget)
+            else:
+                (folder / "first").write_bytes(pickle.dumps((groups.some(keep), sample.formulas, plan)))
+                del groups, sample
+                state = {"key": key, "notes": notes}
+                scratch.mark(folder, state)
+        else:
+            print("going on with the build that was cut", file=sys.stderr)
+        if state is not None:
+            notes = state["notes"]
+            plan, sections, meta = _coded(corpus, options, folder, clock, state)
         meta |= {"model": fingerprint, "plan": plan.as_json(), "corpus": notes}
         needed = store.size(meta, sections)
         if needed > budget:
@@ -159,6 +206,35 @@ def build(options: Options) -> None:
         path = store.write(options.index, meta, sections)
     print(*plan.lines()[1:], sep="\n", file=sys.stderr)
     print(f"wrote {path}: {needed:,} of {budget:,} bytes", file=sys.stderr)
+
+
+def _coded(
+    corpus: Corpus, options: Options, folder: Path, clock: build_coded.Clock, state: dict[str, Any]
+) -> tuple[planning.Plan, dict[str, np.ndarray], dict[str, Any]]:
+    """The stages of the coded form after the first pass, from the files of the scratch folder."""
+    groups, formulas, plan = pickle.loads((folder / "first").read_bytes())
+    if "learnt" not in state:
+        coder, rate = build_coded.learn(plan, formulas, options.model, options.threads)
+        (folder / "coder").write_bytes(pickle.dumps(coder))
+        fitting = int(max(1.0, clock.left * rate / build_coded.CODING)) if rate < float("inf") else len(groups)
+        if fitting < len(groups):
+            reason = f"{len(groups) - fitting:,} groups are left out: {rate:,.0f} formulas/s, {clock.left:,.0f} s left"
+            print(f"plan: {reason}", file=sys.stderr)
+            plan.reasons.append(reason)
+            groups = groups.some(build_coded.likeliest(groups, fitting))
+        (folder / "first").write_bytes(pickle.dumps((groups, [], plan)))
+        state = state | {"learnt": True}
+        scratch.mark(folder, state)
+    coder = pickle.loads((folder / "coder").read_bytes())
+    table, coded = build_coded.code(
+        corpus, groups, len(coder.layout.widths), folder, options.model, options.threads, clock, state
+    )
+    with Stage("packing", "groups") as stage:
+        numbers = groups.ids[coded] if not coded.all() else groups.ids
+        sections = build_coded.pack(coder, numbers, table[coded] if not coded.all() else table)
+        stage.update(len(numbers))
+    plan.groups = len(numbers)
+    return plan, sections, {"groups": len(numbers), "nodes": len(coder.nodes), "dim": coder.nodes.shape[1]}
 
 
 def parser() -> argparse.ArgumentParser:
@@ -174,6 +250,10 @@ def parser() -> argparse.ArgumentParser:
     parse.add_argument("--threads", type=int, default=2, help="processes that encode (default: 2)")
     parse.add_argument("--model", type=Path, default=WEIGHTS, help="folder with model.onnx and tokenizer.json")
     parse.add_argument("--submission-bytes", type=int, help="size of code and weights (default: measured)")
+    parse.add_argument(
+        "--build-seconds", type=float, default=SECONDS, metavar="S",
+        help="time for the build of a large collection; when short, the likeliest groups alone (default: 3300)",
+    )  # fmt: skip
     parse.add_argument("--plan-only", action="store_true", help="read, print the plan, build nothing")
     return parse
 
@@ -189,6 +269,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         given.model.absolute(),
         given.submission_bytes,
         given.plan_only,
+        given.build_seconds,
     )
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the scratch folder goes
     try:

@@ -10,9 +10,10 @@ import hashlib
 import multiprocessing
 import os
 import signal
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -100,40 +101,49 @@ def model_hash(folder: Path) -> str:
     return digest.hexdigest()
 
 
-_worker: Embedder | None = None
+_worker: Callable[[list[str]], Any] | None = None
 
 
-def _start(folder: Path) -> None:
+def _chain(folder: Path, then: Callable[[Embedded], Any] | None) -> Callable[[list[str]], Any]:
+    embedder = Embedder(folder)
+    return embedder.embed if then is None else lambda formulas: then(embedder.embed(formulas))
+
+
+def _start(folder: Path, then: Callable[[Embedded], Any] | None) -> None:
     global _worker
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides
     os.environ["RAYON_NUM_THREADS"] = "1"
-    _worker = Embedder(folder)
+    _worker = _chain(folder, then)
 
 
-def _work(formulas: list[str]) -> Embedded:
+def _work(formulas: list[str]) -> Any:
     assert _worker is not None
-    return _worker.embed(formulas)
+    return _worker(formulas)
 
 
 def stream(
-    chunks: Iterable[tuple[np.ndarray, list[str]]], folder: Path, processes: int
-) -> Iterator[tuple[np.ndarray, Embedded]]:
+    chunks: Iterable[tuple[np.ndarray, list[str]]],
+    folder: Path,
+    processes: int,
+    then: Callable[[Embedded], Any] | None = None,
+) -> Iterator[tuple[np.ndarray, Any]]:
     """Embed chunk after chunk, results in order.
 
     Args:
         chunks: places and formulas, as ``groups.representatives`` yields them; read a little ahead of the results.
         folder: the model's folder.
         processes: workers of one thread each; one works in this process.
+        then: what the workers make of an ``Embedded``; can be pickled. By default nothing.
 
     Yields:
         The places of a chunk and what its formulas gave.
     """
     if processes <= 1:
-        embedder = Embedder(folder)
+        work = _chain(folder, then)
         for places, formulas in chunks:
-            yield places, embedder.embed(formulas)
+            yield places, work(formulas)
         return
-    with multiprocessing.get_context("spawn").Pool(processes, _start, (folder,)) as pool:
+    with multiprocessing.get_context("spawn").Pool(processes, _start, (folder, then)) as pool:
         waiting = []
         for places, formulas in chunks:
             waiting.append((places, pool.apply_async(_work, (formulas,))))

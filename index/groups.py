@@ -41,6 +41,11 @@ class Groups:
     def __len__(self) -> int:
         return len(self.ids)
 
+    def some(self, places: np.ndarray) -> Groups:
+        """Only the groups at some ascending places; int64 (n,)."""
+        ids, rows, instances, kinds = (column[places] for column in (self.ids, self.rows, self.instances, self.kinds))
+        return Groups(ids, rows, instances, kinds, self.dropped, self.repeated)
+
     @property
     def comment_only(self) -> np.ndarray:
         """All instances stand in comments: bool (groups,)."""

@@ -2,7 +2,7 @@
 
 Exact form: every group's vector in float16, its id, and its n-grams. Where room is short the graph's links go first
 (loading then builds the graph again), next the n-grams that few groups have, then all n-grams. A collection whose
-vectors do not fit has no plan.
+vectors do not fit is for ``plan_coded``.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Plan:
     """What to keep.
 
     Attributes:
-        form: "exact".
+        form: "exact" or "coded".
         groups: visual groups in the index.
         dim: numbers a vector.
         budget: bytes the index may take.
@@ -34,6 +34,9 @@ class Plan:
         least: n-grams that this many groups have are kept; 0 for none.
         bytes: expected bytes by part.
         reasons: one sentence a decision.
+        nodes: of the coded form, as many as asked for.
+        names: of the coded form, bits of each named n-gram (``codes.Layout``).
+        parts: of the coded form, [parts, bits] of the product stage.
     """
 
     form: str
@@ -44,6 +47,9 @@ class Plan:
     least: int
     bytes: dict[str, int] = field(default_factory=dict)
     reasons: list[str] = field(default_factory=list)
+    nodes: int = 0
+    names: list[int] = field(default_factory=list)
+    parts: list[int] = field(default_factory=list)
 
     def as_json(self) -> dict[str, Any]:
         """The plan as the index's head keeps it."""

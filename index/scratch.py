@@ -1,41 +1,77 @@
-"""Where a build keeps its temporary files: locked while in use, gone afterwards."""
+"""Where a build keeps its temporary files: locked while in use, gone afterwards, kept where a cut build can go on."""
 
 from __future__ import annotations
 
 import errno
 import fcntl
+import json
 import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
 import numpy as np
 
 from index.errors import BuildError
 
+_STATE = "state.json"
+
 
 @contextmanager
-def folder_for(index: Path, wanted: Path | None) -> Iterator[Path]:
-    """A folder for the build's files, gone afterwards; what a killed build left there goes first.
+def folder_for(index: Path, wanted: Path | None, key: str = "") -> Iterator[Path]:
+    """A folder for the build's files, gone afterwards.
+
+    What a killed build left there goes first, unless that build had marked it (``mark``) with the same key. An
+    interrupted build (a signal, no error) leaves a marked folder.
 
     Args:
         index: the index's folder, which exists. The scratch lies beside it, or inside where there is no place beside.
         wanted: the folder to make it in instead.
+        key: what the build depends on, in one text.
 
     Raises:
         BuildError: another build of the same index is running, or the place is not writable.
     """
     folder, lock = _locked([wanted] if wanted else [index.parent, index], index)
     try:
-        for path in folder.iterdir():
-            if path.name != "lock":
-                path.unlink()
+        if not key or (marked(folder) or {}).get("key") != key:
+            for path in folder.iterdir():
+                if path.name != "lock":
+                    path.unlink()
         yield folder
-    finally:
+    except (KeyboardInterrupt, SystemExit):
+        if not (folder / _STATE).exists():
+            shutil.rmtree(folder, ignore_errors=True)
+        lock.close()
+        raise
+    except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         lock.close()
+        raise
+    shutil.rmtree(folder, ignore_errors=True)
+    lock.close()
+
+
+def mark(folder: Path, state: dict[str, Any]) -> None:
+    """Keep what a later run of the same build needs to go on; replaces what was kept before, at once.
+
+    Args:
+        folder: of ``folder_for``.
+        state: what JSON can hold; ``state["key"]`` is the key given to ``folder_for``.
+    """
+    part = folder / f"{_STATE}.part"
+    part.write_text(json.dumps(state))
+    part.replace(folder / _STATE)
+
+
+def marked(folder: Path) -> dict[str, Any] | None:
+    """The last state of ``mark``, or None."""
+    try:
+        return json.loads((folder / _STATE).read_text())
+    except (OSError, ValueError):
+        return None
 
 
 def _locked(places: list[Path], index: Path) -> tuple[Path, TextIO]:
@@ -57,9 +93,14 @@ def _locked(places: list[Path], index: Path) -> tuple[Path, TextIO]:
     raise BuildError(refusal)
 
 
-def allocate(path: Path, shape: tuple[int, int]) -> np.ndarray:
-    """A float16 array in a file whose blocks are there: on a full disk this fails, not some later write to memory."""
-    size = 2 * shape[0] * shape[1]
+def mapped(path: Path, shape: tuple[int, int], dtype: type[np.generic]) -> np.memmap:
+    """The array of a file that is there."""
+    return np.memmap(path, dtype, "r+", shape=shape)
+
+
+def allocate(path: Path, shape: tuple[int, int], dtype: type[np.generic] = np.float16) -> np.memmap:
+    """An array in a file whose blocks are there: on a full disk this fails, not some later write to memory."""
+    size = np.dtype(dtype).itemsize * shape[0] * shape[1]
     # Asked first: the file system would hand out all it has, to the harm of others, before it refuses.
     if shutil.disk_usage(path.parent).free < size:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
@@ -69,4 +110,4 @@ def allocate(path: Path, shape: tuple[int, int]) -> np.ndarray:
     except OSError:  # the blocks it did get would keep the disk full
         path.unlink(missing_ok=True)
         raise
-    return np.memmap(path, np.float16, "r+", shape=shape)
+    return mapped(path, shape, dtype)

@@ -9,6 +9,7 @@ import numpy as np
 
 from encoder.model import WEIGHTS
 from index import bits, ids, nodes, sketch, store
+from index.coded import CodedIndex
 from index.embed import Embedder, model_hash
 from index.errors import FormdexError, StoreError
 
@@ -51,8 +52,8 @@ class Index:
             self._lexical = sketch.Scorer(sketch.decode(parts, groups))
 
     @classmethod
-    def open(cls, folder: Path, model: Path | None = None, threads: int = 2) -> Index:
-        """Load an index.
+    def open(cls, folder: Path, model: Path | None = None, threads: int = 2) -> Index | CodedIndex:
+        """Load an index of either form.
 
         Args:
             folder: where ``formdex.index`` is.
@@ -71,7 +72,8 @@ class Index:
             built = str(header.get("model"))[:12]
             raise StoreError(f"{path}: built by model {built}, but {model} holds {found[:12]}; build the index again")
         try:
-            return cls(header, sections, Embedder(model, threads))
+            form = CodedIndex if header["plan"]["form"] == "coded" else cls
+            return form(header, sections, Embedder(model, threads))
         except (KeyError, ValueError) as error:
             if isinstance(error, FormdexError):
                 raise

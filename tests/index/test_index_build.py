@@ -83,7 +83,7 @@ ERRORS: dict[str, tuple[list[list[object]] | bytes, list[str], str]] = {
     "too large": (
         [[1, 1, 1, "answer", "", 1, 1, "", "x"]],
         ["--submission-bytes", str(plan.PREPARED)],
-        "the collection is too large for the exact form",
+        "the collection does not fit: 0 bytes are left",
     ),
 }
 

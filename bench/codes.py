@@ -1,0 +1,138 @@
+"""Codes of the compressed index compared: quality by bits a group, arqmath-mini inside other real formulas.
+
+    python -m bench.codes --work DIR [--shared ../shared] [--others 684000] [--nodes 16384] [--layout 12 12+1x10 ...]
+
+A layout is the bits of each name, joined by +, then parts x bits of a product stage: ``12+12+8x8`` is two names of 12
+bits and 8 parts of 8 bits. Every row costs the ids besides, Elias-Fano coded within nodes at the density that the full
+collection has (28.3 million ids for 8.4 million groups). All groups are scored, so a row is what the codes can give;
+``--search`` goes through the index's own search instead. DIR keeps vectors, n-grams and nodes, so that a second run
+skips the encoding. No judgment is used for anything but scoring.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from pathlib import Path
+
+import numpy as np
+
+from bench.scale import Task, row, top
+from encoder.model import WEIGHTS
+from index import clusters, codes, grams, ids
+from index.coded import NAME_WEIGHT
+from index.embed import Embedder, stream
+from index.sample import SIZE, train_nodes
+from training import corpus as corpora
+
+CHUNK = 8192
+DENSITY = 28_320_920 / 8_400_000  # ids of rows for each group, full collection
+LAYOUTS = ("0", "6", "9", "10", "12", "14", "1x10", "2x10", "12+12", "12+1x10", "12+12+14", "12+12+1x10", "14+14+1x12",
+           "12+4x8", "14+14+14+4x8", "14+14+14+8x8", "32x8")  # fmt: skip
+
+
+def layout_of(text: str) -> codes.Layout:
+    """``12+12+8x8`` as a layout."""
+    names, parts, width = [], 0, 0
+    for piece in text.split("+"):
+        if "x" in piece:
+            parts, width = (int(number) for number in piece.split("x"))
+        elif piece != "0":
+            names.append(int(piece))
+    return codes.Layout(tuple(names), parts, width)
+
+
+class Collection:
+    """Vectors and n-grams of the groups, arqmath-mini first, kept in a folder."""
+
+    def __init__(self, work: Path, task: Task, shared: Path, others: int, model: Path, processes: int) -> None:
+        work.mkdir(parents=True, exist_ok=True)
+        if not (work / "counts.npy").exists():
+            rest = [f for name in ("open", "other") for f in corpora.read(shared / "formulas" / f"{name}.txt.gz")]
+            formulas = task.formulas + rest[:others]
+            starts = range(0, len(formulas), CHUNK)
+            chunks = ((np.arange(s, min(s + CHUNK, len(formulas))), formulas[s : s + CHUNK]) for s in starts)
+            parts = [part for _, part in stream(chunks, model, processes)]
+            np.save(work / "vectors.npy", np.concatenate([p.vectors for p in parts]))
+            np.save(work / "features.npy", np.concatenate([p.features for p in parts]))
+            np.save(work / "counts.npy", np.concatenate([p.counts for p in parts]))
+        self.vectors = np.load(work / "vectors.npy")
+        self.features = np.load(work / "features.npy", mmap_mode="r")
+        self.counts = np.load(work / "counts.npy")
+        self.starts = np.concatenate(([0], np.cumsum(self.counts)))
+
+    def some(self, places: np.ndarray) -> np.ndarray:
+        """Features of some groups, one after another."""
+        return np.concatenate([self.features[self.starts[i] : self.starts[i + 1]] for i in places])
+
+
+def nodes_of(collection: Collection, work: Path, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """float16 (count, d) nodes and the node of each group."""
+    path = work / f"nodes-{count}.npz"
+    if not path.exists():
+        drawn = np.random.default_rng(0).choice(len(collection.vectors), min(SIZE, len(collection.vectors)), False)
+        found = train_nodes(collection.vectors[np.sort(drawn)], count)
+        np.savez(path, nodes=found, owner=clusters.assign(collection.vectors.astype(np.float32),
+                                                          found.astype(np.float32), spherical=True))  # fmt: skip
+    kept = np.load(path)
+    return kept["nodes"], kept["owner"]
+
+
+def id_bits(owner: np.ndarray, nodes: int) -> float:
+    """Bits a group of the ids at the full collection's density."""
+    rng = np.random.default_rng(0)
+    drawn = np.sort(rng.choice(int(len(owner) * DENSITY), len(owner), replace=False))
+    return 8 * sum(part.nbytes for part in ids.encode_members(drawn, owner, nodes).values()) / len(owner)
+
+
+def main(argv: list[str] | None = None) -> int:
+    """See the module's docstring."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--work", type=Path, required=True)
+    parser.add_argument("--shared", type=Path, default=Path("../shared"))
+    parser.add_argument("--others", type=int, default=684_000)
+    parser.add_argument("--model", type=Path, default=WEIGHTS)
+    parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--nodes", type=int, default=16_384)
+    parser.add_argument("--weight", type=float, default=NAME_WEIGHT)
+    parser.add_argument("--layout", nargs="*", default=list(LAYOUTS))
+    a = parser.parse_args(argv)
+    task = Task(a.shared / "arqmath-mini")
+    collection = Collection(a.work, task, a.shared, a.others, a.model, a.processes)
+    embedder = Embedder(a.model)
+    queries = [embedder.embed([latex]) for _, _, latex in task.queries]
+    exact = [collection.vectors.astype(np.float32) @ q.vectors[0].astype(np.float32) for q in queries]
+    print(f"{len(collection.vectors):,} groups\n| codes | bits a group | 2020 nDCG' / MAP' / recall | 2021 | mean |\n"
+          "|---|---|---|---|---|")  # fmt: skip
+    row("exact vectors | 1,024", task.score(map(top, exact)))
+    del exact
+    nodes, owner = nodes_of(collection, a.work, a.nodes)
+    near = [nodes.astype(np.float32) @ q.vectors[0].astype(np.float32) for q in queries]
+    drawn = np.sort(np.random.default_rng(0).choice(len(owner), min(SIZE, len(owner)), replace=False))
+    features = collection.some(drawn)
+    dictionary = grams.learn(features, collection.counts[drawn])
+    base = id_bits(owner, a.nodes)
+    for text in a.layout:
+        started, layout = time.time(), layout_of(text)
+        coder = codes.train(layout, nodes, dictionary, collection.vectors[drawn], owner[drawn], features,
+                            collection.counts[drawn])  # fmt: skip
+        found = [
+            coder.encode(collection.vectors[s : s + CHUNK], owner[s : s + CHUNK],
+                         collection.features[collection.starts[s] : collection.starts[min(s + CHUNK, len(owner))]],
+                         collection.counts[s : s + CHUNK])
+            for s in range(0, len(owner), CHUNK)
+        ]  # fmt: skip
+        coded = np.concatenate(found)
+        ranked = []
+        for query, score in zip(queries, near, strict=True):
+            total = score[owner]
+            for column, table in enumerate(coder.tables(query.vectors[0].astype(np.float32), query.features, a.weight)):
+                total = total + table[coded[:, column]]
+            ranked.append(top(total))
+        row(f"{text} | {base:.1f} + {layout.bits} = {base + layout.bits:.1f}", task.score(iter(ranked)))
+        print(f"{time.time() - started:.0f} s", end="\r", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

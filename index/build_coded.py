@@ -1,0 +1,185 @@
+"""The build of a collection whose vectors do not fit: a sample teaches the codes, then every group is coded.
+
+Stages: the sample is encoded; nodes, dictionary and codebooks are learnt from it; the representatives stream through
+the workers, which encode and code them; codes are packed in the order of nodes. Between the stages stand files in the
+scratch folder, so that a build that was cut goes on where it was, and memory holds a few numbers a group.
+"""
+
+from __future__ import annotations
+
+import pickle
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from index import bits, clusters, codes, embed, grams, ids, nodes, scratch
+from index import sample as samples
+from index.corpus import Corpus
+from index.errors import BuildError
+from index.groups import Groups, representatives
+from index.plan import Plan
+from index.progress import Stage
+
+KEPT_EVERY = 16  # chunks between two entries of what is done
+CODING = 1.35  # time of a coded formula against an encoded one, measured; the coded ones are read besides
+PACKING_S, PACKING_SHARE = 30.0, 0.04  # time kept for what follows the coding: seconds, and a share of the whole
+
+
+class Coding:
+    """What a worker makes of vectors and n-grams; loads its coder once.
+
+    Args:
+        path: a pickled ``codes.Coder``.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._coder: codes.Coder | None = None
+        self._graph: Any = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"path": self.path, "_coder": None, "_graph": None}
+
+    def __call__(self, embedded: embed.Embedded) -> np.ndarray:
+        """uint16 (n, 1 + columns): node and codes of some formulas."""
+        if self._coder is None:
+            self._coder = pickle.loads(self.path.read_bytes())
+            self._graph = nodes.build(self._coder.nodes)
+        node = nodes.owners(self._graph, embedded.vectors)
+        coded = self._coder.encode(embedded.vectors, node, embedded.features, embedded.counts)
+        return np.column_stack((node.astype(np.uint16), coded))
+
+
+@dataclass
+class Clock:
+    """The time a build may take.
+
+    Attributes:
+        started: ``time.monotonic`` of its start.
+        seconds: that it may take in all.
+    """
+
+    started: float
+    seconds: float
+
+    @property
+    def left(self) -> float:
+        """Seconds until what follows the coding must begin."""
+        spent = time.monotonic() - self.started
+        return self.seconds * (1 - PACKING_SHARE) - PACKING_S - spent
+
+
+def learn(plan: Plan, formulas: list[str], model: Path, processes: int) -> tuple[codes.Coder, float]:
+    """Nodes, dictionary and codebooks.
+
+    Args:
+        plan: of the coded form.
+        formulas: the sample.
+        model: the model's folder.
+        processes: that encode.
+
+    Returns:
+        The coder, and how many formulas a second were encoded.
+    """
+    starts = range(0, len(formulas), embed.CHUNK)
+    chunks = ((np.arange(s, min(s + embed.CHUNK, len(formulas))), formulas[s : s + embed.CHUNK]) for s in starts)
+    parts: list[embed.Embedded] = []
+    with Stage("encoding a sample", "formulas", len(formulas)) as stage:
+        began = None
+        for places, part in embed.stream(chunks, model, processes):
+            began = began or (time.monotonic(), len(places))  # the workers' start does not count
+            parts.append(part)
+            stage.update(int(places[-1]) + 1)
+    assert began is not None
+    rate = (len(formulas) - began[1]) / max(1e-3, time.monotonic() - began[0]) if len(parts) > 4 else float("inf")
+    vectors = np.concatenate([part.vectors for part in parts])
+    features = np.concatenate([part.features for part in parts])
+    counts = np.concatenate([part.counts for part in parts])
+    with Stage("learning the codes", "groups") as stage:
+        found = samples.train_nodes(vectors, plan.nodes)
+        owner = clusters.assign(vectors.astype(np.float32), found.astype(np.float32), spherical=True)
+        layout = codes.Layout(tuple(plan.names), plan.parts[0], plan.parts[1])
+        coder = codes.train(layout, found, grams.learn(features, counts), vectors, owner, features, counts)
+        stage.update(len(vectors))
+    return coder, rate
+
+
+def likeliest(groups: Groups, count: int) -> np.ndarray:
+    """Places of the groups most likely to be wanted: not in comments alone, then with most instances; ascending."""
+    order = np.lexsort((groups.rows, -groups.instances.astype(np.int64), groups.comment_only))
+    return np.sort(order[:count])
+
+
+def code(
+    corpus: Corpus, groups: Groups, columns: int, folder: Path, model: Path, processes: int, clock: Clock,
+    state: dict[str, Any],
+) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
+    """Second pass: node and codes of every representative, into a file.
+
+    Returns:
+        uint16 (groups, 1 + columns), mapped from a file, and bool (groups,): which groups are coded; not all if time
+        ran out.
+
+    Raises:
+        BuildError: the collection changed since the first pass.
+    """
+    path = folder / "codes.u16"
+    done = int(state.get("chunks", 0)) if path.exists() else 0
+    shape = (len(groups), 1 + columns)
+    table = scratch.mapped(path, shape, np.uint16) if done else scratch.allocate(path, shape, np.uint16)
+    coded = np.zeros(len(groups), bool)
+    count = 0
+
+    def fresh() -> Iterator[tuple[np.ndarray, list[str]]]:
+        nonlocal count
+        for number, (places, formulas) in enumerate(representatives(groups, corpus.chunks(), embed.CHUNK)):
+            if number < done:
+                coded[places] = True
+                count += len(places)
+            elif clock.left < 0:
+                return
+            else:
+                yield places, formulas
+
+    out_of_time = False
+    with Stage("coding", "formulas", len(groups)) as stage:
+        results = embed.stream(fresh(), model, processes, Coding(folder / "coder"))
+        for number, (places, rows) in enumerate(results, done):
+            table[places] = rows
+            coded[places] = True
+            stage.update(int(coded.sum()) if number % KEPT_EVERY == 0 else min(len(groups), (number + 1) * embed.CHUNK))
+            if (number + 1) % KEPT_EVERY == 0:
+                table.flush()
+                scratch.mark(folder, state | {"chunks": number + 1})
+        stage.update(int(coded.sum()))
+        out_of_time = clock.left < 0
+    left = int((~coded).sum())
+    if left and not out_of_time:
+        raise BuildError(f"{corpus.path}: changed while it was read, {left:,} of {len(groups):,} formulas not found")
+    if left:
+        print(f"coding: time is up, {left:,} of {len(groups):,} groups are left out", file=sys.stderr)
+    return table, coded
+
+
+def pack(coder: codes.Coder, numbers: np.ndarray, table: np.ndarray) -> dict[str, np.ndarray]:
+    """The sections of the index.
+
+    Args:
+        coder: what made the codes.
+        numbers: int64 (groups,), the groups' ids.
+        table: uint16 (groups, 1 + columns), node and codes of each.
+    """
+    owner = table[:, 0].astype(np.int64)
+    order = ids.order(numbers, owner)
+    sections = {"vectors": coder.nodes, **ids.encode_members(numbers, owner, len(coder.nodes))}
+    for column, width in enumerate(coder.layout.widths):
+        sections[f"codes.{column}"] = bits.pack(table[order, 1 + column], width)
+        sections[f"books.{column}"] = coder.books[column]
+    sections["dictionary.hashes"] = bits.ascending(coder.dictionary.hashes.astype(np.int64))
+    sections["dictionary.steps"] = coder.dictionary.steps
+    return sections

@@ -1,0 +1,61 @@
+"""k-means over vectors, spherical or Euclidean. Arrays in, arrays out; seeded."""
+
+from __future__ import annotations
+
+import numpy as np
+
+_ROWS = 4096  # vectors compared with all centres at once
+
+
+def assign(vectors: np.ndarray, centres: np.ndarray, spherical: bool) -> np.ndarray:
+    """The nearest centre of each vector, int64 (n,): by inner product if ``spherical``, else by distance."""
+    shift = 0 if spherical else -0.5 * np.einsum("ij,ij->i", centres, centres)
+    parts = [
+        (vectors[start : start + _ROWS] @ centres.T + shift).argmax(axis=1) for start in range(0, len(vectors), _ROWS)
+    ]
+    return np.concatenate(parts) if parts else np.empty(0, np.int64)
+
+
+def means(vectors: np.ndarray, owner: np.ndarray, count: int, prior: float = 0.0) -> np.ndarray:
+    """Mean of the vectors of each owner, float32 (count, d); zero where there are none.
+
+    Args:
+        vectors: float (n, d).
+        owner: int (n,), in [0, count).
+        count: owners.
+        prior: vectors of zero that each owner has besides: shrinks the mean of few.
+    """
+    order = np.argsort(owner, kind="stable")
+    have = np.bincount(owner, minlength=count)
+    result = np.zeros((count, vectors.shape[1]), np.float32)
+    some = np.flatnonzero(have)
+    if len(some):
+        starts = (np.cumsum(have) - have)[some]
+        result[some] = np.add.reduceat(vectors[order], starts, axis=0) / (have[some, None] + prior)
+    return result
+
+
+def kmeans(vectors: np.ndarray, count: int, rounds: int, seed: int, spherical: bool = False) -> np.ndarray:
+    """Lloyd's k-means; a centre that lost all its vectors is drawn again.
+
+    Args:
+        vectors: float32 (n, d), n >= 1.
+        count: centres wanted; no more are made than there are vectors.
+        rounds: of assignment.
+        seed: of the first centres.
+        spherical: centres of unit length, nearest by inner product (Dhillon and Modha 2001).
+
+    Returns:
+        float32 (min(count, n), d).
+    """
+    rng = np.random.default_rng(seed)
+    count = min(count, len(vectors))
+    centres = vectors[np.sort(rng.choice(len(vectors), count, replace=False))].astype(np.float32)
+    for _ in range(rounds):
+        owner = assign(vectors, centres, spherical)
+        centres = means(vectors, owner, count)
+        empty = np.flatnonzero(np.bincount(owner, minlength=count) == 0)
+        centres[empty] = vectors[rng.choice(len(vectors), len(empty), replace=False)]
+        if spherical:
+            centres /= np.maximum(np.linalg.norm(centres, axis=1, keepdims=True), 1e-9)
+    return centres

@@ -1,0 +1,214 @@
+"""Codes of groups in a large collection: which node, which n-grams, what is left of the vector. Arrays in, arrays out.
+
+A group's vector is approximated in steps. Its node comes first. Then each *name* stage picks one of the group's own
+n-grams (``grams``) and adds the mean residual of the groups that picked the same name: the name serves the vector and
+the lexical evidence at once, so it is chosen for both. Then *product* stages quantise what is left (Jegou et al. 2011):
+the dimensions are cut into equal parts, each with a codebook of its own; one part is a plain residual quantiser.
+A query is never coded (asymmetric scoring): its score is a sum of table look-ups.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from index import clusters, grams
+
+# How much rarity (idf) counts against the reduction of the squared residual when an n-gram is picked. Among 724,593
+# groups mean nDCG' is flat from .004 to .01 and falls on both sides.
+RARITY = 0.004
+ROUNDS = 3  # of picking n-grams and averaging their residuals
+PRODUCT_ROUNDS = 6
+TRAINED = 65_536  # residuals that a product stage learns from
+_GATHERED = 1 << 18  # rows of a codebook gathered at once
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How the bits of a group are spent.
+
+    Attributes:
+        names: bits of each name stage.
+        parts: parts of the product stage; 0 for none.
+        part_bits: bits of each part.
+    """
+
+    names: tuple[int, ...] = ()
+    parts: int = 0
+    part_bits: int = 0
+
+    @property
+    def bits(self) -> int:
+        """Bits a group."""
+        return sum(self.names) + self.parts * self.part_bits
+
+    @property
+    def widths(self) -> tuple[int, ...]:
+        """Bits of each column of the codes."""
+        return self.names + (self.part_bits,) * self.parts
+
+
+@dataclass
+class Coder:
+    """What turns vectors and n-grams into codes, and queries into tables.
+
+    Attributes:
+        layout: how bits are spent.
+        nodes: float16 (K, d).
+        dictionary: the n-grams that may be named.
+        books: a float16 codebook for each column of the codes: (2**b, d) of a name, (2**b, d / parts) of a part.
+    """
+
+    layout: Layout
+    nodes: np.ndarray
+    dictionary: grams.Dictionary
+    books: list[np.ndarray]
+
+    def encode(self, vectors: np.ndarray, node: np.ndarray, features: np.ndarray, counts: np.ndarray) -> np.ndarray:
+        """Codes of groups.
+
+        Args:
+            vectors: float (n, d).
+            node: int (n,), the node of each.
+            features: uint32 (f,), their n-grams one after another.
+            counts: int (n,), how many each has.
+
+        Returns:
+            uint16 (n, columns of the layout).
+        """
+        residual = vectors.astype(np.float32) - self.nodes[node].astype(np.float32)
+        codes = np.zeros((len(vectors), len(self.books)), np.uint16)
+        named = Named(self.dictionary, features, counts)
+        column = 0
+        for column, bits in enumerate(self.layout.names):
+            codes[:, column] = named.pick(residual, self.books[column].astype(np.float32), bits)
+            residual -= self.books[column][codes[:, column]]
+        for part, book in zip(_parts(residual, self.layout.parts), self.books[len(self.layout.names) :], strict=True):
+            column = len(self.books) - self.layout.parts + part[0]
+            codes[:, column] = clusters.assign(part[1], book.astype(np.float32), spherical=False)
+        return codes
+
+    def tables(self, query: np.ndarray, features: np.ndarray, weight: float) -> list[np.ndarray]:
+        """What each code is worth to a query.
+
+        Args:
+            query: float32 (d,).
+            features: uint32 (f,), the query's n-grams.
+            weight: of the n-grams beside the inner product.
+
+        Returns:
+            float32 (2**b,) for each column of the codes.
+        """
+        result = []
+        pieces = [query] * len(self.layout.names) + [piece for _, piece in _parts(query[None], self.layout.parts)]
+        for book, piece in zip(self.books, pieces, strict=True):
+            result.append(book.astype(np.float32) @ piece.ravel())
+        for column, bits in enumerate(self.layout.names):
+            result[column] += weight * grams.query_table(self.dictionary, features, bits)
+        return result
+
+
+def _parts(vectors: np.ndarray, parts: int) -> Iterator[tuple[int, np.ndarray]]:
+    """(number, float (n, d / parts)) of each part of the dimensions."""
+    for number in range(parts):
+        width = vectors.shape[1] // parts
+        yield number, vectors[:, number * width : (number + 1) * width]
+
+
+class Named:
+    """The n-grams of some groups that the dictionary knows; each is picked once.
+
+    Args:
+        dictionary: the n-grams that may be named.
+        features: uint32 (f,), n-grams of all groups one after another.
+        counts: int (n,), how many each has.
+    """
+
+    def __init__(self, dictionary: grams.Dictionary, features: np.ndarray, counts: np.ndarray) -> None:
+        place = dictionary.find(features)
+        known = np.flatnonzero(place >= 0)
+        self.dictionary, self.count = dictionary, len(counts)
+        self.place = place[known]
+        self.owner = np.repeat(np.arange(len(counts)), counts)[known]
+        self.rarity = RARITY * dictionary.idf[self.place]
+        self.free = np.ones(len(known), bool)
+
+    def pick(self, residual: np.ndarray, book: np.ndarray | None, bits: int, final: bool = True) -> np.ndarray:
+        """The name of each group: of the n-gram that is rarest and explains most of the residual.
+
+        Args:
+            residual: float32 (n, d).
+            book: float32 (2**bits, d), or None to go by rarity alone.
+            bits: of a name.
+            final: the picked n-grams cannot be picked again.
+
+        Returns:
+            uint16 (n,); ``grams.NONE`` where the dictionary knows no free n-gram of the group.
+        """
+        names = self.dictionary.names(bits)[self.place]
+        gain = self.rarity.copy()
+        if book is not None:
+            square = np.einsum("ij,ij->i", book, book)
+            for start in range(0, len(names), _GATHERED):
+                part = slice(start, start + _GATHERED)
+                rows = residual[self.owner[part]]
+                gain[part] += 2 * np.einsum("ij,ij->i", rows, book[names[part]]) - square[names[part]]
+        gain[~self.free] = -np.inf
+        result = np.full(self.count, grams.NONE, np.uint16)
+        if not len(gain):
+            return result
+        starts = np.flatnonzero(np.diff(self.owner, prepend=-1))
+        best = np.repeat(np.maximum.reduceat(gain, starts), np.diff(np.append(starts, len(gain))))
+        chosen = np.flatnonzero((gain == best) & self.free)
+        owner, first = np.unique(self.owner[chosen], return_index=True)
+        result[owner] = names[chosen[first]]
+        if final:
+            taken = np.full(self.count, -1, np.int64)
+            taken[owner] = self.place[chosen[first]]
+            self.free &= self.place != taken[self.owner]
+        return result
+
+
+def train(
+    layout: Layout, nodes: np.ndarray, dictionary: grams.Dictionary, vectors: np.ndarray, node: np.ndarray,
+    features: np.ndarray, counts: np.ndarray, seed: int = 0,
+) -> Coder:  # fmt: skip
+    """Learn the codebooks from a sample.
+
+    Args:
+        layout: how bits are spent.
+        nodes: float16 (K, d).
+        dictionary: of the same sample.
+        vectors: float (n, d).
+        node: int (n,), the node of each.
+        features: uint32 (f,), the sample's n-grams one after another.
+        counts: int (n,), how many each has.
+        seed: of the product stage's first centres.
+
+    Raises:
+        ValueError: the dimensions cannot be cut into so many parts.
+    """
+    if layout.parts and vectors.shape[1] % layout.parts:
+        raise ValueError(f"{vectors.shape[1]} dimensions cannot be cut into {layout.parts} parts")
+    residual = vectors.astype(np.float32) - nodes[node].astype(np.float32)
+    named = Named(dictionary, features, counts)
+    books: list[np.ndarray] = []
+    for bits in layout.names:
+        book = None
+        for _ in range(ROUNDS):
+            codes = named.pick(residual, book, bits, final=False)
+            book = clusters.means(residual, codes.astype(np.int64), 1 << bits, prior=1.0)
+            book[grams.NONE] = 0
+            book = book.astype(np.float16).astype(np.float32)
+        assert book is not None
+        residual -= book[named.pick(residual, book, bits)]
+        books.append(book.astype(np.float16))
+    chosen = np.sort(np.random.default_rng(seed).choice(len(residual), min(TRAINED, len(residual)), replace=False))
+    for number, part in _parts(residual[chosen], layout.parts):
+        centres = clusters.kmeans(np.ascontiguousarray(part), 1 << layout.part_bits, PRODUCT_ROUNDS, seed + number)
+        book = np.zeros((1 << layout.part_bits, part.shape[1]), np.float16)
+        book[: len(centres)] = centres
+        books.append(book)
+    return Coder(layout, nodes, dictionary, books)

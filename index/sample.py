@@ -1,0 +1,76 @@
+"""A seeded sample of a collection's groups, drawn while the rows stream by, and the nodes learnt from it.
+
+Every group has a random number, a hash of its visual id; those with the smallest are the sample, whatever the order of
+the rows. Only their formulas are held.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from index import clusters
+from index.corpus import Chunk
+
+SIZE = 200_000  # groups: 12 for each of 16,384 nodes
+NODE_ROUNDS = 5  # of k-means; the mean similarity to the node changes by less than .001 after them
+_MIX = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))  # SplitMix64 (Steele et al. 2014)
+
+
+class Sample:
+    """The formulas of the groups with the smallest hashes.
+
+    Args:
+        size: groups wanted.
+    """
+
+    def __init__(self, size: int = SIZE) -> None:
+        self.size = size
+        self._formulas: dict[int, tuple[int, str]] = {}  # hash of the group -> smallest id seen and its formula
+        self._limit = 1 << 64
+
+    def add(self, chunk: Chunk) -> None:
+        """Look at some rows."""
+        hashes = mixed(chunk.visual)
+        chosen = np.flatnonzero((hashes < np.uint64(min(self._limit, (1 << 64) - 1))) & ~chunk.withheld)
+        for place in chosen.tolist():
+            key, number = int(hashes[place]), int(chunk.ids[place])
+            if key not in self._formulas or number < self._formulas[key][0]:
+                self._formulas[key] = (number, chunk.formulas[place])
+        if len(self._formulas) > 2 * self.size:
+            self._shrink()
+
+    def _shrink(self) -> None:
+        kept = sorted(self._formulas)[: self.size]
+        self._formulas = {key: self._formulas[key] for key in kept}
+        if len(kept) == self.size:
+            self._limit = kept[-1] + 1
+
+    @property
+    def formulas(self) -> list[str]:
+        """The sample's formulas, at most ``size``, in the order of their groups' hashes."""
+        self._shrink()
+        return [formula for _, formula in self._formulas.values()]
+
+
+def mixed(values: np.ndarray) -> np.ndarray:
+    """Well-spread hashes of numbers, uint64 (n,)."""
+    x = values.astype(np.int64).view(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
+    x = (x ^ (x >> np.uint64(30))) * _MIX[0]
+    x = (x ^ (x >> np.uint64(27))) * _MIX[1]
+    return x ^ (x >> np.uint64(31))
+
+
+def train_nodes(vectors: np.ndarray, count: int, seed: int = 0) -> np.ndarray:
+    """Nodes of a collection that is too large to keep exactly.
+
+    Args:
+        vectors: float (n, d), a sample.
+        count: nodes wanted.
+        seed: of the first centres.
+
+    Returns:
+        float16 (k, d), distinct, k at most ``count`` and n.
+    """
+    centres = clusters.kmeans(vectors.astype(np.float32), count, NODE_ROUNDS, seed, spherical=True)
+    found = np.unique(centres.astype(np.float16), axis=0)
+    return np.ascontiguousarray(found)
