@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import pickle
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -44,6 +45,7 @@ class Variant:
     size: dict[str, Any] = field(default_factory=dict)
     share: float = TEACHER_SHARE
     weight: float = TEACHER_WEIGHT
+    vocabulary: int = 0  # entries; 0 for the shipped vocabulary
 
 
 VARIANTS = {
@@ -57,6 +59,8 @@ VARIANTS = {
     "teacher's weight .5": Variant(weight=0.5),
     "width 64": Variant({"width": 64}),
     "half of the n-gram rows": Variant({"rows": 8192}),
+    "vocabulary of 512": Variant(vocabulary=512),
+    "vocabulary of 4,096": Variant(vocabulary=4096),
 }
 
 
@@ -73,16 +77,31 @@ def rankings(documents: np.ndarray, queries: np.ndarray, dim: int) -> Iterator[n
     return (top(d @ row) for row in q)
 
 
-def measure(name: str, work: Path, task: Task, corpus: corpora.Corpus, steps: int) -> None:
-    """Train a variant and print its row; ``corpus`` holds the task's formulas, then its queries."""
-    variant, folder = VARIANTS[name], work / "ablation" / name.replace(" ", "-")
+def prepare(variant: Variant, work: Path, folder: Path) -> None:
+    """Lay out what a training reads: the shipped inputs, with the variant's own vocabulary if it has one."""
     folder.mkdir(parents=True, exist_ok=True)
+    own = ("corpus.pickle", "tokenizer.json") if variant.vocabulary else ()
     for file in INPUTS:
-        if not (folder / file).exists():
+        if file not in own and not (folder / file).exists():
             (folder / file).symlink_to((work / file).resolve())
+    if own and not (folder / own[0]).exists():
+        shipped: corpora.Corpus = pickle.loads((work / "corpus.pickle").read_bytes())
+        forms = [canonical(formula) for formula in shipped.formulas]
+        tokenizer = vocabulary.make(vocabulary.learn(forms, variant.vocabulary))
+        tokenizer.save(str(folder / "tokenizer.json"))
+        corpus = corpora.build(shipped.formulas, forms, tokenizer)
+        (folder / "corpus.pickle").write_bytes(pickle.dumps(corpus, protocol=5))
+
+
+def measure(name: str, work: Path, task: Task, forms: list[str], steps: int) -> None:
+    """Train a variant and print its row; ``forms`` are the task's formulas, then its queries, canonical."""
+    variant, folder = VARIANTS[name], work / "ablation" / name.replace(" ", "-").replace(",", "")
+    prepare(variant, work, folder)
+    tokenizer = vocabulary.load(folder / "tokenizer.json")
+    corpus = corpora.build(forms, forms, tokenizer)
     size = replace(Size(**json.loads((work / "size.json").read_text())), **variant.size)
+    size = replace(size, vocabulary=tokenizer.get_vocab_size())
     model = train(folder, size, steps, seed=1, share=variant.share, weight=variant.weight).eval()
-    tokenizer = vocabulary.load(work / "tokenizer.json")
     variable = ngrams.is_variable(tokenizer.get_vocab())
     every = vectors(model, corpus, variable)
     cells, means_by_dim = [], {}
@@ -125,11 +144,10 @@ def main(argv: list[str] | None = None) -> int:
     torch.use_deterministic_algorithms(True)
     task = Task(a.shared / "arqmath-mini")
     forms = [canonical(f) for f in task.formulas] + [canonical(latex) for _, _, latex in task.queries]
-    corpus = corpora.build(forms, forms, vocabulary.load(a.work / "tokenizer.json"))
     dims = " | ".join(f"{d}-d" for d in DIMENSIONS)
     print(f"| {a.steps} steps | {dims} | size | formulas/s |\n|---|---|---|---|---|---|---|")
     for name in a.only:
-        measure(name, a.work, task, corpus, a.steps)
+        measure(name, a.work, task, forms, a.steps)
     return 0
 
 
