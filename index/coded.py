@@ -17,7 +17,7 @@ from index.embed import Embedder
 # Of a named n-gram beside the inner product; mean nDCG' among 724,593 groups is flat from .04 to .1.
 NAME_WEIGHT = 0.06
 MEMBERS = 60_000  # groups whose nodes are nearest; .1 % of the answers differ from those of scoring all
-NAMED = 4_000  # groups that each of the query's rarest names adds at most
+NAMED = 4_000  # groups; a name that more of them share adds none
 RAREST = 8  # of a query's names, that add groups
 LEAST_NODES = 64
 
@@ -98,26 +98,39 @@ class CodedIndex:
         return list(zip(map(str, self._ids[chosen[best]].tolist()), rounded[best].tolist(), strict=True))
 
     def _candidates(self, vector: np.ndarray, features: np.ndarray, k: int) -> np.ndarray:
-        """int64, ascending: places of at least ``k`` groups."""
+        """int64, distinct, in any order: places of at least ``k`` groups."""
         wanted = max(MEMBERS, k)
         if wanted >= self.size:
             return np.arange(self.size)
+        near = self._near(vector, wanted, k)
+        sizes = self._first[near + 1] - self._first[near]
+        members = np.arange(int(sizes.sum())) + np.repeat(self._first[near] - (np.cumsum(sizes) - sizes), sizes)
+        named = self._named(features)
+        if not len(named):
+            return members
+        taken = np.zeros(len(self._vectors), bool)
+        taken[near] = True
+        return np.concatenate((members, named[~taken[self._node_of[named]]]))
+
+    def _near(self, vector: np.ndarray, wanted: int, k: int) -> np.ndarray:
+        """int64: the nodes nearest to a query that hold about ``wanted`` groups, and no fewer than ``k``."""
         count = min(len(self._vectors), max(LEAST_NODES, -(-wanted * len(self._vectors) // self.size)))
         near = nodes.nearest(self._graph, vector, count)
-        if near is None:
+        if near is None or int((self._first[near + 1] - self._first[near]).sum()) < k:
             near = np.argsort(-(self._vectors @ vector), kind="stable")
-        sizes = self._first[near + 1] - self._first[near]
-        if int(sizes.sum()) < k:  # small nodes: all by exact distance, until there are enough
-            near = np.argsort(-(self._vectors @ vector), kind="stable")
-            sizes = self._first[near + 1] - self._first[near]
-            last = int(np.searchsorted(np.cumsum(sizes), wanted)) + 1
-            near, sizes = near[:last], sizes[:last]
-        found = [np.arange(int(sizes.sum())) + np.repeat(self._first[near] - (np.cumsum(sizes) - sizes), sizes)]
+            held = np.cumsum(self._first[near + 1] - self._first[near])
+            near = near[: int(np.searchsorted(held, wanted)) + 1]
+        return near
+
+    def _named(self, features: np.ndarray) -> np.ndarray:
+        """int64, distinct: groups that name one of the query's rarest n-grams, if not too many do."""
+        found = [np.empty(0, np.int32)]
         for column, bits in enumerate(self._coder.layout.names):
             worth = grams.query_table(self._coder.dictionary, features, bits)
             rarest = np.argsort(-worth, kind="stable")[:RAREST]
             starts = self._name_starts[column]
             for name in rarest[worth[rarest] > 0].tolist():
                 if starts[name + 1] - starts[name] <= NAMED:
-                    found.append(self._by_name[column][starts[name] : starts[name + 1]].astype(np.int64))
-        return np.unique(np.concatenate(found)) if len(found) > 1 else np.sort(found[0])
+                    found.append(self._by_name[column][starts[name] : starts[name + 1]])
+        joined = np.concatenate(found).astype(np.int64)
+        return joined if len(self._by_name) < 2 else np.unique(joined)
