@@ -10,7 +10,7 @@ from pathlib import Path
 from command.errors import DONE, CommandError
 from command.grammar import PROGRAM, Verb, add_folder, add_model, whole
 
-_PAGE = ("host", "port", "allow_remote")  # what only the page knows
+_PAGE = ("host", "port", "allow_remote", "allow_host")  # what only the page knows
 
 
 def configure(to: argparse.ArgumentParser) -> None:
@@ -20,6 +20,7 @@ def configure(to: argparse.ArgumentParser) -> None:
     to.add_argument("--host", metavar="NAME", help="with --http: address to listen on (default: 127.0.0.1)")
     to.add_argument("--port", type=whole(0), metavar="N", help="with --http: port; 0 for a free one (default: 8080)")
     to.add_argument("--allow-remote", action="store_true", help="with --http: let other machines search and read")
+    to.add_argument("--allow-host", action="append", metavar="NAME", help="with --http: answer to this name too")
     to.add_argument("--collection", type=Path, metavar="DIR", help="folder with formulas.tsv, if not near the index")
     add_model(to)
 
@@ -50,6 +51,8 @@ def _page(arguments: argparse.Namespace, index: Path, collection: Path | None) -
     for name, value in named.items():
         if value is not None:
             given += [f"--{name}", str(value)]
+    for name in arguments.allow_host or []:
+        given += ["--allow-host", name]
     return http.main([*given, "--allow-remote"] if arguments.allow_remote else given)
 
 

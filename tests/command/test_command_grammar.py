@@ -99,6 +99,7 @@ def test_errors_are_one_line_and_status_2(
 
 def test_errors_about_a_built_folder(built: Path, run: Run, tmp_path: Path) -> None:
     assert "expected only with --http" in run("serve", built, "--port", "0").error
+    assert "--allow-host: expected only with --http" in run("serve", built, "--allow-host", "a.example").error
     other = tmp_path / "model"
     other.mkdir()
     assert str(other) in run("search", built, "x", "--model", other).error

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import urllib.error
 import urllib.request
 from pathlib import Path
 
@@ -37,14 +38,23 @@ def test_serve_speaks_the_protocol(shared: Path) -> None:
     assert len(answer["results"]) == 4
 
 
+def _status(url: str, host: str) -> int:
+    try:
+        with urllib.request.urlopen(urllib.request.Request(url, headers={"Host": host}), timeout=60) as reply:
+            return reply.status
+    except urllib.error.HTTPError as refused:
+        return refused.code
+
+
 def test_serve_http_answers_on_the_port_it_names(shared: Path) -> None:
     pytest.importorskip("uvicorn")
-    with start(["serve", shared / ".formdex", "--http", "--port", "0"]) as process:
+    names = ["--allow-host", "formulas.example"]
+    with start(["serve", shared / ".formdex", "--http", "--port", "0", *names]) as process:
         assert process.stdout is not None
         url = process.stdout.readline().strip()
         try:
-            with urllib.request.urlopen(url, timeout=60) as reply:
-                assert reply.status == 200
+            assert _status(url, "formulas.example") == 200
+            assert _status(url, "other.example") == 421
         finally:
             process.terminate()
             process.wait(60)
