@@ -15,7 +15,7 @@ cd "$(dirname "$0")/.."
 PYTHON=${PYTHON:-python3}
 THREADS=${THREADS:-1}
 FULL=${FULL:-10}
-LONG=${LONG:-5}
+LONG=${LONG:-4}
 CONTROL=${CONTROL:-40}
 MODEL=$OUT/gemma-3-270m-q4_k_m.gguf
 export OMP_NUM_THREADS=$THREADS

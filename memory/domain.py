@@ -54,9 +54,13 @@ class Domain(ABC):
     def draw(self, rng: Random) -> Value:
         """A random input."""
 
-    @abstractmethod
-    def neighbour(self, rng: Random, value: Value) -> Value:
-        """An input much like `value` and made of the same parts, so that its parts do not tell the two apart."""
+    def neighbour(self, rng: Random, value: Value) -> Value | None:
+        """An input much like `value` and made of the same parts, so that its parts do not tell the two apart.
+
+        None where parts that changed places would tell (a rule keeps the terms of a formula in order): the generator
+        then works backwards, from what some rule makes of `value`.
+        """
+        return None
 
     @abstractmethod
     def show(self, value: Value) -> str:

@@ -166,20 +166,44 @@ class Generator:
         places = [i for i, example in enumerate(examples) if example.input != value]
         place = rng.choice(places)
         others = [domain.show(examples[i].input) for i in places if i != place]
-        near = [domain.neighbour(rng, value) for _ in range(NEIGHBOURS)]
-        near = [n for n in dict.fromkeys(near) if n != value and domain.show(n) not in others]
+        meaning = rules.new if examples[place].revised else rules.old
+        plans: dict[Value, tuple[str, ...]] = {}
+        drawn = [domain.neighbour(rng, value) for _ in range(NEIGHBOURS)]
+        if None in drawn:
+            plans = self._inverse_neighbours(rules, meaning, value, rng)
+            drawn = list(plans)
+        near = [n for n in dict.fromkeys(drawn) if n != value and domain.show(n) not in others]
         scores = domain.similarities(query, [*map(domain.show, near), *others])
         rest = scores[len(near) :].max() if others else -float("inf")
-        meaning = rules.new if examples[place].revised else rules.old
         for _ in range(NEIGHBOURS if near else 0):
             plan = self._words(rules, self.depth, rng)
             i = rng.randrange(len(near))
+            plan = plans.get(near[i], plan)
             output = apply_words(plan, meaning, near[i])
             level = echo(query, domain.show(output)) + TIE * rng.random()
             if scores[i] > rest and output != near[i] and (level > bar) == above:
                 examples[place] = Example(plan, near[i], output, examples[place].revised)
                 return place
         raise Redraw("no neighbour of the query's input is the most similar example")
+
+    def _inverse_neighbours(
+        self, rules: Rules, meaning: dict[str, Operator], value: Value, rng: Random
+    ) -> dict[Value, tuple[str, ...]]:
+        """Inputs that some rules of the context map to what other operators make of the query's input, with the rules.
+
+        Such an example's output is made of the query's input like every other option, so nothing in it shows that it
+        belongs to another input.
+        """
+        found: dict[Value, tuple[str, ...]] = {}
+        operators = self.domain.operators
+        for _ in range(NEIGHBOURS):
+            images = [chain(rng.choices(operators, k=self.depth), value)]
+            plan = self._words(rules, self.depth, rng)
+            for word in reversed(plan):
+                images = [before for image in images for before in meaning[word].preimages(image)]
+            if images:
+                found[rng.choice(images)] = plan
+        return found
 
     def _random_wrong(
         self,

@@ -14,7 +14,7 @@ import numpy as np
 
 from encoder.latex import canonical
 from encoder.model import WEIGHTS, Encoder
-from memory.domain import Domain, Operator, swapped
+from memory.domain import Domain, Operator
 from memory.errors import MemoryBenchmarkError
 from memory.formula import LETTERS, RELATIONS, Formula, Side, Term, parse, show
 
@@ -171,27 +171,6 @@ class Latex(Domain):
             terms.append(Term(size) if i == number else Term(size, rng.choice(LETTERS), rng.randint(1, HIGHEST)))
         split = rng.randint(1, TERMS - 1)
         return Formula(Side(tuple(terms[:split])), rng.choice(RELATIONS), Side(tuple(terms[split:])))
-
-    def neighbour(self, rng: Random, value: Formula) -> Formula:
-        """Two of its coefficients, letters, powers or whole terms exchanged."""
-        terms = list(value.left.terms + value.right.terms)
-        places = [i for i, term in enumerate(terms) if term.letter]
-        part = rng.choice(("coefficient", "letter", "power", "term"))
-        if part == "term":
-            terms = swapped(rng, terms)
-        elif part == "coefficient":
-            moved = swapped(rng, [term.coefficient for term in terms])
-            terms = [replace(term, coefficient=size) for term, size in zip(terms, moved, strict=True)]
-        else:
-            moved = swapped(rng, [getattr(terms[i], part) for i in places])
-            for i, piece in zip(places, moved, strict=True):
-                terms[i] = replace(terms[i], **{part: piece})
-        split = len(value.left.terms)
-        return Formula(
-            replace(value.left, terms=tuple(terms[:split])),
-            value.relation,
-            replace(value.right, terms=tuple(terms[split:])),
-        )
 
     def show(self, value: Formula) -> str:
         """LaTeX without blanks."""

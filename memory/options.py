@@ -60,16 +60,17 @@ def mutated(domain: Domain, operators: Sequence[Operator], value: Value, rng: Ra
 
 
 def echo(source: str, text: str) -> float:
-    """The mean share of a text's strings of 2, 3 and 4 characters that the source has as well.
+    """Minus the mean number of a text's strings of 2, 3 and 4 characters that the source lacks.
 
     What a model without the context can go by is how much an option repeats of the query's input, so the generator
-    draws the correct option's rank in this at random. Single characters say nothing: inputs are of the same parts.
+    draws the correct option's rank in this at random. A number, not a share: what cannot be copied costs
+    log-probability, so the sum that decides falls with it. Single characters say nothing: inputs are of the same parts.
     """
-    total = 0.0
+    missing = 0
     for n in (2, 3, 4):
         have, want = (Counter(t[i : i + n] for i in range(len(t) - n + 1)) for t in (source, text))
-        total += (have & want).total() / max(want.total(), 1)
-    return total / 3
+        missing += (want - have).total()
+    return -missing / 3
 
 
 def objection(domain: Domain, query_input: str, texts: Sequence[str]) -> str | None:

@@ -65,6 +65,14 @@ def test_seventy_examples_and_the_shown_query(tmp_path: Path, domains: dict[str,
     check(write(tmp_path, domains[name], Setting(name, RET, 70), 1, shown=True), domains[name], shown=True)
 
 
+def test_a_retrieved_formula_is_made_of_the_query_s_own(domains: dict[str, Domain]) -> None:
+    latex = domains["latex"]
+    for case in Generator(latex, Setting("latex", RET, 5), 2).cases(20):
+        value = latex.parse(str(case.trace["input"]))
+        similar = next(option.text for option in case.options if option.type == "retrieval_similar")
+        assert similar in {latex.show(operator.apply(value)) for operator in latex.operators}
+
+
 def test_the_checker_notices_what_is_wrong(tmp_path: Path, domains: dict[str, Domain]) -> None:
     data = write(tmp_path, domains["strings"], Setting("strings", COM, 6, 2), 3)
     for case in data["cases"]:
