@@ -154,8 +154,8 @@ def decide(groups: Groups, dim: int, budget: int) -> tuple[planning.Plan, np.nda
     try:
         return planning.decide(len(groups), dim, budget, ids.size(groups.ids), guess), np.arange(len(groups))
     except PlanError:
-        span = ids.stretches(groups.ids)
-        return plan_coded.decide(plan_coded.Kinds(groups.instances, groups.comment_only, span), dim, budget)
+        span, last = ids.stretches(groups.ids), int(groups.ids[-1])
+        return plan_coded.decide(plan_coded.Kinds(groups.instances, groups.comment_only, span, last), dim, budget)
 
 
 def build(options: Options) -> None:
@@ -212,8 +212,8 @@ def _coded(
     corpus: Corpus, options: Options, folder: Path, clock: build_coded.Clock, state: dict[str, Any]
 ) -> tuple[planning.Plan, dict[str, np.ndarray], dict[str, Any]]:
     """The stages of the coded form after the first pass, from the files of the scratch folder."""
-    groups, formulas, plan = pickle.loads((folder / "first").read_bytes())
     if "learnt" not in state:
+        groups, formulas, plan = pickle.loads((folder / "first").read_bytes())
         coder, rate = build_coded.learn(plan, formulas, options.model, options.threads)
         (folder / "coder").write_bytes(pickle.dumps(coder))
         fitting = int(max(1.0, clock.left * rate / build_coded.CODING)) if rate < float("inf") else len(groups)
@@ -222,9 +222,11 @@ def _coded(
             print(f"plan: {reason}", file=sys.stderr)
             plan.reasons.append(reason)
             groups = groups.some(build_coded.likeliest(groups, fitting))
-        (folder / "first").write_bytes(pickle.dumps((groups, [], plan)))
+        # Not over "first": a build cut before the mark reads that again.
+        (folder / "chosen").write_bytes(pickle.dumps((groups, plan)))
         state = state | {"learnt": True}
         scratch.mark(folder, state)
+    groups, plan = pickle.loads((folder / "chosen").read_bytes())
     coder = pickle.loads((folder / "coder").read_bytes())
     table, coded = build_coded.code(
         corpus, groups, len(coder.layout.widths), folder, options.model, options.threads, clock, state

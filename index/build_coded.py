@@ -141,7 +141,7 @@ def code(
             if number < done:
                 coded[places] = True
                 count += len(places)
-            elif clock.left < 0:
+            elif clock.left < 0 and number:  # however late it is, the first chunk makes an index
                 return
             else:
                 yield places, formulas

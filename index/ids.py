@@ -72,7 +72,7 @@ def encode_members(ids: np.ndarray, owner: np.ndarray, nodes: int) -> dict[str, 
         span = len(used) << shift
         if nodes * span >= 1 << 62:
             continue
-        cost = bits.ascending_size(len(ids), nodes * span) + bits.ascending_size(len(used), int(used[-1]))
+        cost = bits.ascending_size(len(ids), nodes * span) + bits.ascending_size(len(used), int(used.max(initial=0)))
         if not best or cost < int(best["cost"]):
             best = {"cost": np.array(cost), "shift": np.array([shift], np.uint8), "used": used}
     if not best:
@@ -93,9 +93,16 @@ def stretches(ids: np.ndarray) -> int:
     return len(np.unique(ids >> 12)) << 12
 
 
-def members_size(groups: int, nodes: int, span: int) -> int:
-    """Bytes that ``encode_members`` takes for so many groups whose ids lie in stretches of ``span`` numbers in all."""
-    return bits.ascending_size(groups, nodes * span) + bits.ascending_size(span >> 12, 2 * (span >> 12) + 1)
+def members_size(groups: int, nodes: int, span: int, last: int) -> int:
+    """Bytes that ``encode_members`` takes at most, but for a few.
+
+    Args:
+        groups: how many ids.
+        nodes: how many nodes.
+        span: numbers in the stretches that hold the ids (``stretches``).
+        last: the largest id; ids far apart cost more, since the stretches themselves are coded.
+    """
+    return bits.ascending_size(groups, nodes * span) + bits.ascending_size(span >> 12, last >> 12)
 
 
 def decode_members(sections: dict[str, np.ndarray], nodes: int) -> tuple[np.ndarray, np.ndarray]:
@@ -107,8 +114,15 @@ def decode_members(sections: dict[str, np.ndarray], nodes: int) -> tuple[np.ndar
     Raises:
         ValueError: the code contradicts itself.
     """
-    shift, used = int(sections["shift"][0]), bits.read_ascending(sections["blocks"])
-    owner, squeezed = np.divmod(bits.read_ascending(sections["members"]), len(used) << shift)
+    shifts, used = sections["shift"].tolist(), bits.read_ascending(sections["blocks"])
+    if len(shifts) != 1 or shifts[0] not in _SHIFTS:
+        raise ValueError(f"stretches of {shifts} bits, expected one of {_SHIFTS}")
+    shift, keys = shifts[0], bits.read_ascending(sections["members"])
+    if len(keys) and not len(used):
+        raise ValueError(f"{len(keys)} ids in no stretch")
+    if bool((keys[1:] <= keys[:-1]).any()):
+        raise ValueError("a node holds an id twice")
+    owner, squeezed = np.divmod(keys, max(1, len(used)) << shift)
     if len(owner) and int(owner[-1]) >= nodes:
         raise ValueError(f"a group belongs to node {int(owner[-1])} of {nodes}")
     return (used[squeezed >> shift] << shift) | (squeezed & ((1 << shift) - 1)), owner

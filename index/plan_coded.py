@@ -33,12 +33,18 @@ class Kinds:
     Attributes:
         instances: int (groups,), returnable instances.
         comment_only: bool (groups,).
-        span: numbers in the stretches of the id range that are in use.
+        span: numbers in the stretches of the id range that are in use (``ids.stretches``).
+        last: the largest id.
     """
 
     instances: np.ndarray
     comment_only: np.ndarray
     span: int
+    last: int
+
+    def members(self, groups: int, nodes: int) -> int:
+        """Bytes of node and id together of so many of them, at most."""
+        return ids.members_size(groups, nodes, self.span, self.last)
 
 
 def layouts(dim: int) -> list[Layout]:
@@ -57,9 +63,9 @@ def fixed_bytes(nodes: int, dim: int, layout: Layout) -> int:
     return 2 * dim * nodes + books + 4 * grams.SIZE + RESERVE
 
 
-def group_bytes(groups: int, nodes: int, span: int, layout: Layout) -> int:
-    """Bytes of so many groups: node and id together, and the codes."""
-    return ids.members_size(groups, nodes, span) + sum((groups * width + 7) // 8 for width in layout.widths)
+def code_bytes(groups: int, layout: Layout) -> int:
+    """Bytes of the codes of so many groups."""
+    return sum((groups * width + 7) // 8 for width in layout.widths)
 
 
 def decide(kinds: Kinds, dim: int, budget: int) -> tuple[Plan, np.ndarray]:
@@ -79,22 +85,22 @@ def decide(kinds: Kinds, dim: int, budget: int) -> tuple[Plan, np.ndarray]:
     total = len(kinds.instances)
     keep = np.arange(total)
     count = _node_count(total, dim, budget)
-    choice = _richest(total, count, kinds.span, dim, budget)
+    choice = _richest(kinds, total, count, dim, budget)
     reasons = []
     dropped = int(kinds.comment_only.sum())
     if dropped and (choice is None or choice.bits < ENOUGH) and dropped < total:
         keep = np.flatnonzero(~kinds.comment_only)
-        choice = _richest(len(keep), count, kinds.span, dim, budget)
+        choice = _richest(kinds, len(keep), count, dim, budget)
         reasons.append(f"{dropped:,} groups in comments alone are dropped: with them a code has under {ENOUGH} bits")
     if choice is None:
         layout = Layout((FEWEST,))
-        size = _fitting(len(keep), count, kinds.span, dim, budget, layout)
+        size = _fitting(kinds, len(keep), count, dim, budget, layout)
         if not size:
             raise PlanError(f"the collection does not fit: {budget:,} bytes are left, the smallest index takes more")
         likeliest = keep[np.argsort(-kinds.instances[keep], kind="stable")[:size]]
         reasons.append(f"{len(keep) - size:,} groups with the fewest instances are dropped: a code has {FEWEST} bits")
         keep, choice = np.sort(likeliest), layout
-    plan = Plan("coded", len(keep), dim, budget, False, 0, _parts(len(keep), count, kinds.span, dim, choice), reasons)
+    plan = Plan("coded", len(keep), dim, budget, False, 0, _parts(kinds, len(keep), count, dim, choice), reasons)
     plan.nodes, plan.names, plan.parts = count, list(choice.names), [choice.parts, choice.part_bits]
     plan.reasons.insert(0, f"vectors do not fit: a group has one of {count:,} nodes and {choice.bits} bits of code")
     what = " and ".join(f"{bits} bits" for bits in choice.names)
@@ -109,33 +115,33 @@ def _node_count(groups: int, dim: int, budget: int) -> int:
     return max(LEAST_NODES, 1 << max(0, int(most).bit_length() - 1)) if most >= LEAST_NODES else LEAST_NODES
 
 
-def _richest(groups: int, nodes: int, span: int, dim: int, budget: int) -> Layout | None:
+def _richest(kinds: Kinds, groups: int, nodes: int, dim: int, budget: int) -> Layout | None:
     """The layout with most bits that fits, or None."""
+    left = budget - kinds.members(groups, nodes)
     fitting = [
-        layout
-        for layout in layouts(dim)
-        if fixed_bytes(nodes, dim, layout) + group_bytes(groups, nodes, span, layout) <= budget
+        layout for layout in layouts(dim) if fixed_bytes(nodes, dim, layout) + code_bytes(groups, layout) <= left
     ]
     return fitting[-1] if fitting else None
 
 
-def _fitting(groups: int, nodes: int, span: int, dim: int, budget: int, layout: Layout) -> int:
+def _fitting(kinds: Kinds, groups: int, nodes: int, dim: int, budget: int, layout: Layout) -> int:
     """How many groups fit, by bisection."""
     low, high = 0, groups
     while low < high:
         middle = (low + high + 1) // 2
-        fits = fixed_bytes(nodes, dim, layout) + group_bytes(middle, nodes, span, layout) <= budget
+        growing = kinds.members(middle, nodes) + code_bytes(middle, layout)
+        fits = fixed_bytes(nodes, dim, layout) + growing <= budget
         low, high = (middle, high) if fits else (low, middle - 1)
     return low
 
 
-def _parts(groups: int, nodes: int, span: int, dim: int, layout: Layout) -> dict[str, int]:
+def _parts(kinds: Kinds, groups: int, nodes: int, dim: int, layout: Layout) -> dict[str, int]:
     """Expected bytes by part."""
     everything = fixed_bytes(nodes, dim, layout)
     return {
         "nodes": 2 * dim * nodes,
-        "ids": ids.members_size(groups, nodes, span),
-        "codes": group_bytes(groups, nodes, span, layout) - ids.members_size(groups, nodes, span),
+        "ids": kinds.members(groups, nodes),
+        "codes": code_bytes(groups, layout),
         "books": everything - 2 * dim * nodes - 4 * grams.SIZE - RESERVE,
         "dictionary": 4 * grams.SIZE,
         "head": RESERVE,
