@@ -16,6 +16,31 @@ def assign(vectors: np.ndarray, centres: np.ndarray, spherical: bool) -> np.ndar
     return np.concatenate(parts) if parts else np.empty(0, np.int64)
 
 
+def nearest(vectors: np.ndarray, centres: np.ndarray) -> np.ndarray:
+    """The nearest centre of each vector by distance, int64 (n,); the same for a vector in any company.
+
+    A product of matrices rounds a row differently from batch to batch. So where two centres are about equally near, the
+    vector is compared with them again, by itself; the first of equal ones is taken.
+    """
+    result = np.empty(len(vectors), np.int64)
+    square = np.einsum("ij,ij->i", centres, centres)
+    # Twice what d + 2 roundings of float32 can change in a sum of products (Higham 2002, section 3.1), rounded up.
+    doubt = (centres.shape[1] + 4) * 2.0**-22 * np.sqrt(square.max())
+    for start in range(0, len(vectors), _ROWS):
+        part = vectors[start : start + _ROWS]
+        near = part @ centres.T - 0.5 * square
+        best = near.argmax(axis=1)
+        least = near[np.arange(len(part)), best] - doubt * (np.linalg.norm(part, axis=1) + np.sqrt(square.max()))
+        close = near >= least[:, None]
+        unsure = np.flatnonzero(np.count_nonzero(close, axis=1) > 1)
+        row, rival = np.nonzero(close[unsure])
+        gaps = centres[rival].astype(np.float64) - part[unsure[row]]
+        order = np.lexsort((rival, np.einsum("ij,ij->i", gaps, gaps), row))
+        best[unsure] = rival[order[np.flatnonzero(np.diff(row, prepend=-1))]]
+        result[start : start + len(part)] = best
+    return result
+
+
 def means(vectors: np.ndarray, owner: np.ndarray, count: int, prior: float = 0.0) -> np.ndarray:
     """Mean of the vectors of each owner, float32 (count, d); zero where there are none.
 

@@ -87,7 +87,7 @@ class Coder:
             residual -= self.books[column][codes[:, column]]
         for part, book in zip(_parts(residual, self.layout.parts), self.books[len(self.layout.names) :], strict=True):
             column = len(self.books) - self.layout.parts + part[0]
-            codes[:, column] = clusters.assign(part[1], book.astype(np.float32), spherical=False)
+            codes[:, column] = clusters.nearest(part[1], book.astype(np.float32))
         return codes
 
     def tables(self, query: np.ndarray, features: np.ndarray, weight: float) -> list[np.ndarray]:
