@@ -53,6 +53,7 @@ class CodedIndex:
             bit_codes.read_ascending(sections["dictionary.hashes"]).astype(np.uint32), sections["dictionary.steps"]
         )
         books = [sections[f"books.{column}"] for column in range(len(layout.widths))]
+        _check(layout, dictionary, books, header["dim"])
         self._coder = codes.Coder(layout, sections["vectors"], dictionary, books)
         self._by_name = [np.argsort(self._codes[c], kind="stable").astype(np.int32) for c in range(len(layout.names))]
         self._name_starts = [
@@ -134,3 +135,15 @@ class CodedIndex:
                     found.append(self._by_name[column][starts[name] : starts[name + 1]])
         joined = np.concatenate(found).astype(np.int64)
         return joined if len(self._by_name) < 2 else np.unique(joined)
+
+
+def _check(layout: codes.Layout, dictionary: grams.Dictionary, books: list[np.ndarray], dim: int) -> None:
+    """What would otherwise show at a search: ValueError if codebooks or dictionary are not of this layout."""
+    widest = [dim] * len(layout.names) + [dim // max(1, layout.parts)] * layout.parts
+    for column, (book, bits, width) in enumerate(zip(books, layout.widths, widest, strict=True)):
+        if book.shape != (1 << bits, width):
+            raise ValueError(f"codebook {column} is {book.shape}, expected {(1 << bits, width)}")
+    if dictionary.steps.shape != dictionary.hashes.shape:
+        raise ValueError(f"{len(dictionary.hashes)} n-grams, rarities {dictionary.steps.shape}")
+    if not (dictionary.hashes[1:] > dictionary.hashes[:-1]).all() or not dictionary.steps.all():
+        raise ValueError("the dictionary's n-grams do not ascend, or one has no rarity")
