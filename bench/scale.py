@@ -89,13 +89,17 @@ def lexical(task: Task, features: np.ndarray, counts: np.ndarray, queries: list[
     return np.stack([scorer.score(q).astype(np.float32) for q in queries])
 
 
-def teacher_rankings(task: Task, folder: Path, rest: list[str], sample: int) -> Iterator[np.ndarray]:
+def teacher_rankings(task: Task, folder: Path, rest: list[str], sample: int, kept: Path | None) -> Iterator[np.ndarray]:
     """Rankings by the teacher in which each sampled formula is repeated for those that it stands for."""
     model = Teacher(folder)
     rng = np.random.default_rng(0)
     chosen = [rest[i] for i in np.sort(rng.choice(len(rest), min(sample, len(rest)), replace=False))]
-    print(f"the teacher reads {len(task.formulas) + len(chosen):,} formulas", file=sys.stderr, flush=True)
-    vectors = model.encode(task.formulas + chosen).astype(np.float32)
+    known = np.load(kept / "teacher-0.npy") if kept else np.empty((0, 384), np.float16)
+    if kept and len(known) != len(task.formulas):
+        raise ValueError(f"{kept / 'teacher-0.npy'}: {len(known):,} vectors, expected {len(task.formulas):,}")
+    unread = task.formulas[len(known) :] + chosen
+    print(f"the teacher reads {len(unread):,} formulas", file=sys.stderr, flush=True)
+    vectors = np.concatenate((known, model.encode(unread))).astype(np.float32)
     weight = len(rest) / len(chosen)
     for query in model.encode([latex for _, _, latex in task.queries]).astype(np.float32):
         places = top(vectors @ query)
@@ -112,6 +116,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--teacher", type=Path)
     parser.add_argument("--sample", type=int, default=20_000)
+    parser.add_argument("--kept", type=Path, help="work folder of training.prepare, whose teacher read arqmath-mini")
     parser.add_argument("--no-lexical", action="store_true", help="the vectors alone: less memory")
     a = parser.parse_args(argv)
     task = Task(a.shared / "arqmath-mini")
@@ -145,7 +150,7 @@ def main(argv: list[str] | None = None) -> int:
         others["BM25 over typed 1- to 3-grams"] = task.score(map(top, lexical(task, some, kept, wanted)))
     if a.teacher:
         name = f"teacher, 384-d, from a sample of {a.sample:,} of the others"
-        others[name] = task.score(teacher_rankings(task, a.teacher, rest, a.sample))
+        others[name] = task.score(teacher_rankings(task, a.teacher, rest, a.sample, a.kept))
     for name, result in others.items():
         row(name, result)
     for name, result in others.items():
