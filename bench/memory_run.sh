@@ -5,8 +5,8 @@
 #
 # OUT gets cases/, shown/, the model, records/ and report.html. Needs requirements/memory.lock. A cut run goes on from
 # its records when started again. Gemma's share is sized by FULL (cases a file with the context at M = 10), LONG (at
-# M = 70), CONTROL (without the context) and THREADS (1); the floor answers all cases. As it stands it takes about 50
-# minutes on one slow core, nearly all of them Gemma's.
+# M = 70), CONTROL and RET_CONTROL (without the context) and THREADS (1); the floor answers all cases. As it stands it
+# takes about 55 minutes on one slow core, nearly all of them Gemma's.
 set -euo pipefail
 OUT=${1:?usage: bench/memory_run.sh OUT}
 mkdir -p "$OUT/records"
@@ -17,6 +17,7 @@ THREADS=${THREADS:-1}
 FULL=${FULL:-10}
 LONG=${LONG:-4}
 CONTROL=${CONTROL:-40}
+RET_CONTROL=${RET_CONTROL:-100}
 MODEL=$OUT/gemma-3-270m-q4_k_m.gguf
 export OMP_NUM_THREADS=$THREADS
 
@@ -38,5 +39,6 @@ fi
 MAIN=("$OUT"/cases/*_MemoryRet_M10_* "$OUT"/cases/*_MemoryCom_k2_M10_* "$OUT"/cases/*_MemoryRev_k2_editk1_M10_*)
 gemma "${MAIN[@]}" "$OUT"/shown/*_M10_* --limit "$FULL"
 gemma "${MAIN[@]}" --control only --limit "$CONTROL"
+gemma "$OUT"/cases/*_MemoryRet_M10_* --control only --limit "$RET_CONTROL"
 gemma "$OUT"/cases/*_M70_* --limit "$LONG"
 "$PYTHON" -m memory report "$OUT"/records/*.jsonl --html "$OUT/report.html" >"$OUT/report.txt"
