@@ -91,6 +91,12 @@ def decide(kinds: Kinds, dim: int, budget: int) -> tuple[Plan, np.ndarray]:
     if dropped and (choice is None or choice.bits < ENOUGH) and dropped < total:
         keep = np.flatnonzero(~kinds.comment_only)
         choice = _richest(kinds, len(keep), count, dim, budget)
+        if choice is not None:  # only as far as the bytes demand: a bit more a group would be megabytes
+            alone = np.flatnonzero(kinds.comment_only)
+            spare = _fitting(kinds, total, count, dim, budget, choice) - len(keep)
+            back = alone[np.argsort(-kinds.instances[alone], kind="stable")[:spare]]
+            keep = np.sort(np.concatenate((keep, back)))
+            dropped = total - len(keep)
         reasons.append(f"{dropped:,} groups in comments alone are dropped: with them a code has under {ENOUGH} bits")
     if choice is None:
         layout = Layout((FEWEST,))

@@ -1,0 +1,243 @@
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from index import bits, build, coded, codes, embed, grams, ids, nodes, plan, plan_coded, search, store
+from index.coded import CodedIndex
+from index.errors import PlanError, StoreError
+from tests.index import coded_stand_in
+from tests.index.conftest import write_model, write_rows
+from tests.index.stand_in import collection
+
+GROUPS = 1500
+LAYOUT = codes.Layout((8, 7), 4, 4)
+BROKEN = ["", " ", "{", "\\", "\\frac{", "x^{" * 400, "\x00\x01", "\ud800", "&amp;&lt;", "∑🙂", "a " * 2_000]
+QUERIES = [r"\frac x y + 1", r"\sum a = b", "( 2 + 3 ) - n", r"\alpha", "a a a a a"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A coded index of 1,500 groups and its model; the stand-ins hold throughout this module."""
+    place = tmp_path_factory.mktemp("coded")
+    model, data = write_model(place / "model"), write_rows(place / "data", collection(GROUPS))
+
+    def never(*_: object) -> plan.Plan:
+        raise PlanError("exact vectors are not asked for")
+
+    with pytest.MonkeyPatch.context() as patch:
+        coded_stand_in.replace(patch)
+        patch.setattr(embed, "CHUNK", 200)
+        patch.setattr(plan_coded, "layouts", lambda dim: [LAYOUT])
+        patch.setattr(plan, "decide", never)
+        build.build(build.Options(data, place / "index", threads=1, model=model, submission=0))
+        yield place
+
+
+@pytest.fixture(scope="module")
+def index(folder: Path) -> CodedIndex:
+    opened = search.Index.open(folder / "index", folder / "model")
+    assert isinstance(opened, CodedIndex)
+    return opened
+
+
+def check(answer: list[tuple[str, float]], count: int) -> None:
+    """What every answer must be."""
+    assert len(answer) == len({i for i, _ in answer}) == count
+    assert all(isinstance(i, str) and i.isdigit() and math.isfinite(s) for i, s in answer)
+    assert [s for _, s in answer] == sorted((s for _, s in answer), reverse=True)
+
+
+@pytest.mark.parametrize("latex", BROKEN)
+def test_any_query_gets_a_full_answer(latex: str, index: CodedIndex) -> None:
+    check(index.search(latex), 1000)
+    check(index.search(latex, 10), 10)
+
+
+@settings(max_examples=25)
+@given(st.text(max_size=40), st.integers(-3, GROUPS + 200))
+def test_any_number_of_answers(index: CodedIndex, latex: str, k: int) -> None:
+    check(index.search(latex, k), max(0, min(k, GROUPS)))
+
+
+def test_all_groups_come_out_once(index: CodedIndex) -> None:
+    answer = index.search("x", GROUPS)
+    assert sorted(int(i) for i, _ in answer) == sorted(index._ids.tolist())
+    assert index.size == GROUPS
+
+
+def brute(folder: Path, latex: str, weight: float) -> dict[str, float]:
+    """Scores of all groups from the sections, the obvious way: inner product with the vector that the codes stand for,
+    and the squared relative rarity of the query's n-gram of each name."""
+    header, sections = store.read(folder / "index")
+    numbers, node = ids.decode_members(sections, header["nodes"])
+    query = coded_stand_in.GramEmbedder(Path()).embed([latex])
+    vector = query.vectors[0].astype(np.float32)
+    hashes = bits.read_ascending(sections["dictionary.hashes"]).astype(np.uint32)
+    dictionary = grams.Dictionary(hashes, sections["dictionary.steps"])
+    rebuilt = sections["vectors"].astype(np.float32)[node]
+    bonus = np.zeros(len(numbers))
+    width = rebuilt.shape[1] // LAYOUT.parts
+    for column, size in enumerate(LAYOUT.widths):
+        code = bits.unpack(sections[f"codes.{column}"], len(numbers), size)
+        piece = sections[f"books.{column}"].astype(np.float32)[code]
+        part = column - len(LAYOUT.names)
+        if part < 0:
+            rebuilt += piece
+            bonus += weight * grams.query_table(dictionary, query.features, size)[code]
+        else:
+            rebuilt[:, part * width : (part + 1) * width] += piece
+    return dict(zip(map(str, numbers.tolist()), rebuilt @ vector + bonus, strict=True))
+
+
+@pytest.mark.parametrize("weight", [0.0, coded.NAME_WEIGHT, 0.8])
+@pytest.mark.parametrize("members", [60, 700, 10**6])
+def test_scores_are_those_of_brute_force(
+    members: int, weight: float, folder: Path, index: CodedIndex, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(coded, "MEMBERS", members)
+    for latex in QUERIES:
+        expected = brute(folder, latex, weight)
+        answer = index.search(latex, 100, weight)
+        assert all(abs(expected[i] - s) < 1e-5 for i, s in answer)
+        if members > GROUPS:
+            best = sorted(expected.values(), reverse=True)[:100]
+            assert np.abs(np.array(best) - np.array([s for _, s in answer])).max() < 1e-5
+
+
+def test_few_candidates_find_most_of_the_best(index: CodedIndex, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = [{i for i, _ in index.search(latex, 10)} for latex in QUERIES]
+    monkeypatch.setattr(coded, "MEMBERS", 10**6)
+    best = [{i for i, _ in index.search(latex, 10)} for latex in QUERIES]
+    assert np.mean([len(a & b) / 10 for a, b in zip(found, best, strict=True)]) >= 0.7
+
+
+def candidates(index: CodedIndex, latex: str, k: int) -> np.ndarray:
+    query = embed.Embedder(Path()).embed([latex])
+    return index._candidates(query.vectors[0].astype(np.float32), query.features, k)
+
+
+@pytest.mark.parametrize("k", [1, 59, 400, 1000, GROUPS - 1])
+def test_there_are_always_enough_candidates(k: int, index: CodedIndex) -> None:
+    for latex in [*QUERIES, *BROKEN]:
+        chosen = candidates(index, latex, k)
+        assert len(chosen) >= k
+        assert len(np.unique(chosen)) == len(chosen)
+        assert 0 <= chosen.min() <= chosen.max() < GROUPS
+
+
+def test_groups_that_name_the_querys_rarest_ngrams_are_candidates(index: CodedIndex) -> None:
+    """The first stage's names, wherever the groups are."""
+    added = 0
+    for latex in QUERIES:
+        query = embed.Embedder(Path()).embed([latex])
+        worth = grams.query_table(index._coder.dictionary, query.features, LAYOUT.names[0])
+        chosen = candidates(index, latex, 10)
+        for name in np.argsort(-worth, kind="stable")[: coded.RAREST].tolist():
+            having = np.flatnonzero(index._codes[0] == name)
+            if worth[name] > 0 and len(having) <= coded.NAMED:
+                assert np.isin(having, chosen).all()
+                added += len(having)
+    assert added
+
+
+def test_a_graph_that_reaches_too_little_is_no_loss(index: CodedIndex, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = [index.search(latex) for latex in QUERIES]
+    monkeypatch.setattr(nodes, "nearest", lambda *_: None)
+    for latex, answer in zip(QUERIES, before, strict=True):
+        check(index.search(latex), 1000)
+        check(index.search(latex, 5), 5)
+        assert index.search(latex, 5)[0] == answer[0]
+
+
+def test_equal_scores_come_in_order_of_place(index: CodedIndex) -> None:
+    place = {i: at for at, i in enumerate(index._ids.tolist())}
+    for latex in QUERIES:
+        answer = index.search(latex, GROUPS)
+        assert answer == sorted(answer, key=lambda pair: (-pair[1], place[int(pair[0])]))
+
+
+Sections = dict[str, np.ndarray]
+
+
+def changed(name: str, change: Callable[[np.ndarray], np.ndarray]) -> Callable[[dict, Sections], None]:
+    def damage(header: dict, sections: Sections) -> None:
+        sections[name] = change(sections[name])
+
+    return damage
+
+
+def without(name: str) -> Callable[[dict, Sections], None]:
+    return lambda header, sections: sections.__delitem__(name)
+
+
+def said(name: str, value: object) -> Callable[[dict, Sections], None]:
+    return lambda header, sections: header.__setitem__(name, value)
+
+
+def planned(name: str, value: object) -> Callable[[dict, Sections], None]:
+    return lambda header, sections: header["plan"].__setitem__(name, value)
+
+
+DAMAGE: dict[str, tuple[Callable[[dict, Sections], None], str]] = {
+    "no ids": (without("members"), "'members'"),
+    "no stretches": (without("blocks"), "'blocks'"),
+    "no shift": (without("shift"), "'shift'"),
+    "no nodes": (without("vectors"), "'vectors'"),
+    "no codes": (without("codes.1"), "'codes.1'"),
+    "no book": (without("books.5"), "'books.5'"),
+    "no dictionary": (without("dictionary.hashes"), "'dictionary.hashes'"),
+    "no rarity": (without("dictionary.steps"), "'dictionary.steps'"),
+    "a node less": (changed("vectors", lambda a: a[:-1]), "belongs to node|vectors"),
+    "a dimension less": (changed("vectors", lambda a: a[:, :-1]), "vectors"),
+    "codes cut": (changed("codes.0", lambda a: a[:-1]), "bytes, expected"),
+    "codes of another width": (planned("names", [9, 7]), "bytes, expected"),
+    "a name less": (planned("names", [8]), "bytes, expected|codebook"),
+    "other parts": (planned("parts", [2, 4]), "codebook 2 is"),
+    "a book cut": (changed("books.0", lambda a: a[:-1]), r"codebook 0 is \(255, 16\), expected \(256, 16\)"),
+    "a narrow book": (changed("books.3", lambda a: a[:, :-1]), "codebook 3 is"),
+    "rarities cut": (changed("dictionary.steps", lambda a: a[:-1]), "n-grams, rarities"),
+    "a rarity of nothing": (changed("dictionary.steps", lambda a: a * 0), "has no rarity"),
+    "an n-gram twice": (
+        changed("dictionary.hashes", lambda a: bits.ascending(np.full(len(bits.read_ascending(a)), 7))),
+        "do not ascend",
+    ),
+    "n-grams of 40 bits": (
+        changed("dictionary.hashes", lambda a: bits.ascending(bits.read_ascending(a) << 8)),
+        "above|do not ascend",
+    ),
+    "another shift": (changed("shift", lambda a: a + 1), "stretches of"),
+    "members cut": (changed("members", lambda a: a[:-3]), "bytes, expected"),
+    "a group too many": (said("groups", GROUPS + 1), "1501 groups"),
+    "a node too many": (said("nodes", 33), "vectors"),
+    "another dimension": (said("dim", 8), "vectors"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", DAMAGE)
+def test_sections_that_contradict_each_other_are_refused_in_one_line(name: str, folder: Path, tmp_path: Path) -> None:
+    damage, message = DAMAGE[name]
+    header, sections = store.read(folder / "index")
+    damage(header, sections)
+    path = store.write(tmp_path, header, sections)
+    with pytest.raises(StoreError, match=message) as caught:
+        search.Index.open(tmp_path, folder / "model")
+    assert str(caught.value).startswith(f"{path}: sections contradict each other: ")
+    assert "\n" not in str(caught.value)
+
+
+def test_a_damaged_file_is_refused(folder: Path, tmp_path: Path) -> None:
+    data = (folder / "index" / store.FILE).read_bytes()
+    for at in range(0, len(data), len(data) // 40):
+        (tmp_path / store.FILE).write_bytes(data[:at] + bytes([data[at] ^ 16]) + data[at + 1 :])
+        with pytest.raises(StoreError):
+            search.Index.open(tmp_path, folder / "model")
+    (tmp_path / store.FILE).write_bytes(data[:-1])
+    with pytest.raises(StoreError, match="truncated"):
+        search.Index.open(tmp_path, folder / "model")
