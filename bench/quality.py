@@ -93,6 +93,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             if given.index_dir is None:
                 build(Options(data, folder, model=given.model))
             index = Index.open(folder, given.model)
+            if not isinstance(index, Index):
+                raise EvaluationError(f"{folder}: a coded index has no weight to vary; expected one with exact vectors")
             print(table(index, data, given.weight, given.format))
     except (EvaluationError, FormdexError, FileNotFoundError) as error:
         print(f"quality: {error}", file=sys.stderr)

@@ -15,6 +15,7 @@ from command.output import columns, emit, fit, nearby, plain, say, wants_json
 from command.queries import Query, lines, parse
 
 if TYPE_CHECKING:
+    from index.coded import CodedIndex
     from index.search import Index
     from service.collection import Collection
 
@@ -68,7 +69,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def hits(
-    index: Index, collection: Collection | None, query: Query, arguments: argparse.Namespace
+    index: Index | CodedIndex, collection: Collection | None, query: Query, arguments: argparse.Namespace
 ) -> list[dict[str, Any]]:
     """The results of a query, best first, as JSON values; none for a query without content."""
     from encoder.latex import canonical

@@ -73,7 +73,9 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> search.Index:
         patch.setattr(embed, "Embedder", HashEmbedder)
         patch.setattr(search, "Embedder", HashEmbedder)
         build.build(build.Options(data, folder / "index", threads=1, model=model, submission=0))
-        return search.Index.open(folder / "index", model)
+        opened = search.Index.open(folder / "index", model)
+        assert isinstance(opened, search.Index)
+        return opened
 
 
 @pytest.fixture(scope="session")

@@ -142,7 +142,7 @@ def test_a_collection_that_changes_underway_is_noticed(
     data = write_tsv(collection(50))
     grouped = build.read
 
-    def read_then_cut(corpus: build.Corpus) -> build.Groups:
+    def read_then_cut(corpus: build.Corpus) -> tuple[build.Groups, build.Sample]:
         groups = grouped(corpus)
         lines = corpus.path.read_bytes().splitlines(keepends=True)
         corpus.path.write_bytes(b"".join(lines[:20]))

@@ -56,7 +56,7 @@ def test_means_of_owners_with_and_without_a_prior() -> None:
     owner = np.array([2, 2, 0])
     assert clusters.means(vectors, owner, 4).tolist() == [[0, 5], [0, 0], [2, 0], [0, 0]]
     shrunk = clusters.means(vectors, owner, 3, prior=1.0)
-    assert np.allclose(shrunk, [[0, 2.5], [0, 0], [4 / 3, 0]])
+    assert np.allclose(shrunk, np.array([[0, 2.5], [0, 0], [4 / 3, 0]]))
     assert clusters.means(vectors[:0], owner[:0], 3).tolist() == [[0, 0]] * 3
 
 
