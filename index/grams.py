@@ -2,8 +2,8 @@
 
 Where a collection is too large for an inverted index, each group names one or a few of its n-grams instead, a static
 pruning of the index to the postings that say most. A name is a bucket of ``bits`` bits; a query that has the n-gram
-finds the group again. Among 724,593 groups one name of 12 bits adds .056 to the mean nDCG' of the node alone, a residual
-of 10 bits .023 (docs/index.md).
+finds the group again. Among 724,593 groups one name of 12 bits adds .056 to the mean nDCG' of the node alone, a
+residual of 10 bits .023 (docs/index.md).
 """
 
 from __future__ import annotations
