@@ -45,14 +45,14 @@ class Coding:
     def __getstate__(self) -> dict[str, Any]:
         return {"path": self.path, "_coder": None, "_graph": None}
 
-    def __call__(self, embedded: embed.Embedded) -> np.ndarray:
-        """uint16 (n, 1 + columns): node and codes of some formulas."""
+    def __call__(self, embedded: embed.Embedded) -> tuple[np.ndarray, np.ndarray]:
+        """Of some formulas uint16 (n, 1 + columns), node and codes, and int32 (n, d), what the codes leave."""
         if self._coder is None:
             self._coder = pickle.loads(self.path.read_bytes())
             self._graph = nodes.build(self._coder.nodes)
         node = nodes.owners(self._graph, embedded.vectors)
         coded = self._coder.encode(embedded.vectors, node, embedded.features, embedded.counts)
-        return np.column_stack((node.astype(np.uint16), coded))
+        return np.column_stack((node.astype(np.uint16), coded)), self._coder.remainder(embedded.vectors, coded)
 
 
 @dataclass
@@ -116,23 +116,24 @@ def likeliest(groups: Groups, count: int) -> np.ndarray:
 
 
 def code(
-    corpus: Corpus, groups: Groups, columns: int, folder: Path, model: Path, processes: int, clock: Clock,
+    corpus: Corpus, groups: Groups, coder: codes.Coder, folder: Path, model: Path, processes: int, clock: Clock,
     state: dict[str, Any],
-) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # fmt: skip
     """Second pass: node and codes of every representative, into a file.
 
     Returns:
-        uint16 (groups, 1 + columns), mapped from a file, and bool (groups,): which groups are coded; not all if time
-        ran out.
+        uint16 (groups, 1 + columns), mapped from a file; bool (groups,), which groups are coded, not all if time ran
+        out; int64 (nodes, d), the sums of what the codes leave of each node's members.
 
     Raises:
         BuildError: the collection changed since the first pass.
     """
     path = folder / "codes.u16"
     done = int(state.get("chunks", 0)) if path.exists() else 0
-    shape = (len(groups), 1 + columns)
+    shape = (len(groups), 1 + len(coder.books))
     table = scratch.mapped(path, shape, np.uint16) if done else scratch.allocate(path, shape, np.uint16)
     coded = np.zeros(len(groups), bool)
+    sums = np.load(_sums(folder, done)) if done else np.zeros(coder.nodes.shape, np.int64)
 
     def fresh() -> Iterator[tuple[np.ndarray, list[str]]]:
         for number, (places, formulas) in enumerate(representatives(groups, corpus.chunks(), embed.CHUNK)):
@@ -145,13 +146,16 @@ def code(
 
     with Stage("coding", "formulas", len(groups)) as stage:
         results = embed.stream(fresh(), model, processes, Coding(folder / "coder"))
-        for number, (places, rows) in enumerate(results, done):
+        for number, (places, (rows, rest)) in enumerate(results, done):
             table[places] = rows
+            sums += clusters.sums(rest.astype(np.int64), rows[:, 0], len(sums))
             coded[places] = True
             stage.update(int(coded.sum()) if number % KEPT_EVERY == 0 else min(len(groups), (number + 1) * embed.CHUNK))
             if (number + 1) % KEPT_EVERY == 0:
                 table.flush()
+                np.save(_sums(folder, number + 1), sums)
                 scratch.mark(folder, state | {"chunks": number + 1})
+                _sums(folder, number + 1 - KEPT_EVERY).unlink(missing_ok=True)
         stage.update(int(coded.sum()))
         out_of_time = clock.left < 0
     left = int((~coded).sum())
@@ -159,18 +163,25 @@ def code(
         raise BuildError(f"{corpus.path}: changed while it was read, {left:,} of {len(groups):,} formulas not found")
     if left:
         print(f"coding: time is up, {left:,} of {len(groups):,} groups are left out", file=sys.stderr)
-    return table, coded
+    return table, coded, sums
 
 
-def pack(coder: codes.Coder, numbers: np.ndarray, table: np.ndarray) -> dict[str, np.ndarray]:
+def _sums(folder: Path, chunks: int) -> Path:
+    """The file of the sums after so many chunks."""
+    return folder / f"sums-{chunks}.npy"
+
+
+def pack(coder: codes.Coder, numbers: np.ndarray, table: np.ndarray, sums: np.ndarray) -> dict[str, np.ndarray]:
     """The sections of the index.
 
     Args:
         coder: what made the codes.
         numbers: int64 (groups,), the groups' ids.
         table: uint16 (groups, 1 + columns), node and codes of each.
+        sums: int64 (nodes, d), what the codes leave of each node's members.
     """
     owner = table[:, 0].astype(np.int64)
+    coder = coder.settled(sums, np.bincount(owner, minlength=len(sums)))
     order = ids.order(numbers, owner)
     sections = {"vectors": coder.nodes, **ids.encode_members(numbers, owner, len(coder.nodes))}
     for column, width in enumerate(coder.layout.widths):

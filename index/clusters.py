@@ -41,23 +41,36 @@ def nearest(vectors: np.ndarray, centres: np.ndarray) -> np.ndarray:
     return result
 
 
+def sums(vectors: np.ndarray, owner: np.ndarray, count: int) -> np.ndarray:
+    """Sum of the vectors of each owner, (count, d) of the vectors' type; zero where there are none.
+
+    Args:
+        vectors: (n, d).
+        owner: int (n,), in [0, count).
+        count: owners.
+    """
+    order = np.argsort(owner, kind="stable")
+    have = np.bincount(owner, minlength=count)
+    result = np.zeros((count, vectors.shape[1]), vectors.dtype)
+    some = np.flatnonzero(have)
+    if len(some):
+        result[some] = np.add.reduceat(vectors[order], (np.cumsum(have) - have)[some], axis=0)
+    return result
+
+
 def means(vectors: np.ndarray, owner: np.ndarray, count: int, prior: float = 0.0) -> np.ndarray:
     """Mean of the vectors of each owner, float32 (count, d); zero where there are none.
 
     Args:
-        vectors: float (n, d).
+        vectors: float32 (n, d).
         owner: int (n,), in [0, count).
         count: owners.
         prior: vectors of zero that each owner has besides: shrinks the mean of few.
     """
-    order = np.argsort(owner, kind="stable")
-    have = np.bincount(owner, minlength=count)
-    result = np.zeros((count, vectors.shape[1]), np.float32)
-    some = np.flatnonzero(have)
-    if len(some):
-        starts = (np.cumsum(have) - have)[some]
-        result[some] = np.add.reduceat(vectors[order], starts, axis=0) / (have[some, None] + prior)
-    return result
+    have = np.bincount(owner, minlength=count)[:, None]
+    return (sums(vectors.astype(np.float32, copy=False), owner, count) / np.maximum(have + prior, 1e-9)).astype(
+        np.float32
+    )
 
 
 def kmeans(vectors: np.ndarray, count: int, rounds: int, seed: int, spherical: bool = False) -> np.ndarray:

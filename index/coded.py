@@ -61,6 +61,8 @@ class CodedIndex:
             for c, bits in enumerate(layout.names)
         ]
         self._graph = nodes.build(self._vectors)
+        mean = np.bincount(node, minlength=len(self._vectors)) @ self._vectors
+        self._mean = (mean / max(1e-9, float(np.linalg.norm(mean)))).astype(np.float32)
 
     @property
     def size(self) -> int:
@@ -85,7 +87,7 @@ class CodedIndex:
         """
         k = max(0, min(k, self.size))
         query = self._embedder.embed([latex])
-        vector = query.vectors[0].astype(np.float32)
+        vector = codes.without(query.vectors[0].astype(np.float32), self._mean)
         tables = self._coder.tables(vector, query.features, weight)
         chosen = self._candidates(vector, query.features, k)
         score = (self._vectors @ vector)[self._node_of[chosen]]
@@ -127,7 +129,7 @@ class CodedIndex:
         """int64, distinct: groups that name one of the query's rarest n-grams, if not too many do."""
         found = [np.empty(0, np.int32)]
         for column, bits in enumerate(self._coder.layout.names):
-            worth = grams.query_table(self._coder.dictionary, features, bits)
+            worth = grams.query_table(self._coder.dictionary, features, bits, column)
             rarest = np.argsort(-worth, kind="stable")[:RAREST]
             starts = self._name_starts[column]
             for name in rarest[worth[rarest] > 0].tolist():

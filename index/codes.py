@@ -10,7 +10,7 @@ A query is never coded (asymmetric scoring): its score is a sum of table look-up
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -22,6 +22,7 @@ RARITY = 0.004
 ROUNDS = 3  # of picking n-grams and averaging their residuals
 PRODUCT_ROUNDS = 6
 TRAINED = 65_536  # residuals that a product stage learns from
+FINE = 2.0**20  # steps a unit in which remainders are summed
 _GATHERED = 1 << 18  # rows of a codebook gathered at once
 
 
@@ -81,14 +82,45 @@ class Coder:
         residual = vectors.astype(np.float32) - self.nodes[node].astype(np.float32)
         codes = np.zeros((len(vectors), len(self.books)), np.uint16)
         named = Named(self.dictionary, features, counts)
-        column = 0
         for column, bits in enumerate(self.layout.names):
-            codes[:, column] = named.pick(residual, self.books[column].astype(np.float32), bits)
+            codes[:, column] = named.pick(residual, self.books[column].astype(np.float32), bits, column)
             residual -= self.books[column][codes[:, column]]
         for part, book in zip(_parts(residual, self.layout.parts), self.books[len(self.layout.names) :], strict=True):
             column = len(self.books) - self.layout.parts + part[0]
             codes[:, column] = clusters.nearest(part[1], book.astype(np.float32))
         return codes
+
+    def remainder(self, vectors: np.ndarray, codes: np.ndarray) -> np.ndarray:
+        """What the codes leave of vectors, in whole numbers, so that sums do not depend on their order.
+
+        Args:
+            vectors: float (n, d).
+            codes: uint16 (n, columns of the layout).
+
+        Returns:
+            int32 (n, d), in units of ``1 / FINE``.
+        """
+        rest = vectors.astype(np.float32)
+        for column in range(len(self.layout.names)):
+            rest -= self.books[column][codes[:, column]]
+        for number, part in _parts(rest, self.layout.parts):
+            column = len(self.layout.names) + number
+            part -= self.books[column][codes[:, column]]
+        return np.rint(rest * FINE).astype(np.int32)
+
+    def settled(self, sums: np.ndarray, counts: np.ndarray) -> Coder:
+        """The same coder with each node where its members are.
+
+        Nodes are learnt from few vectors and have unit length. The mean of what the codes leave of all members is the
+        best estimate of an inner product with any of them; the codes themselves stay as they are.
+
+        Args:
+            sums: int64 (K, d), ``remainder`` summed over the members of each node.
+            counts: int (K,), members of each node.
+        """
+        have = counts[:, None]
+        nodes = np.where(have > 0, sums / (np.maximum(have, 1) * FINE), self.nodes)
+        return replace(self, nodes=nodes.astype(np.float16))
 
     def tables(self, query: np.ndarray, features: np.ndarray, weight: float) -> list[np.ndarray]:
         """What each code is worth to a query.
@@ -106,8 +138,18 @@ class Coder:
         for book, piece in zip(self.books, pieces, strict=True):
             result.append(book.astype(np.float32) @ piece.ravel())
         for column, bits in enumerate(self.layout.names):
-            result[column] += weight * grams.query_table(self.dictionary, features, bits)
+            result[column] += weight * grams.query_table(self.dictionary, features, bits, column)
         return result
+
+
+def without(query: np.ndarray, mean: np.ndarray) -> np.ndarray:
+    """A query without its part along the mean of all vectors, which only says how usual a formula is.
+
+    Args:
+        query: float32 (d,).
+        mean: float32 (d,), of unit length or zero.
+    """
+    return query - (query @ mean) * mean
 
 
 def _parts(vectors: np.ndarray, parts: int) -> Iterator[tuple[int, np.ndarray]]:
@@ -132,22 +174,26 @@ class Named:
         self.dictionary, self.count = dictionary, len(counts)
         self.place = place[known]
         self.owner = np.repeat(np.arange(len(counts)), counts)[known]
+        self.length = grams.length_class(counts)[self.owner]
         self.rarity = RARITY * dictionary.idf[self.place]
         self.free = np.ones(len(known), bool)
 
-    def pick(self, residual: np.ndarray, book: np.ndarray | None, bits: int, final: bool = True) -> np.ndarray:
+    def pick(
+        self, residual: np.ndarray, book: np.ndarray | None, bits: int, column: int, final: bool = True
+    ) -> np.ndarray:
         """The name of each group: of the n-gram that is rarest and explains most of the residual.
 
         Args:
             residual: float32 (n, d).
             book: float32 (2**bits, d), or None to go by rarity alone.
             bits: of a name.
+            column: of the code.
             final: the picked n-grams cannot be picked again.
 
         Returns:
             uint16 (n,); ``grams.NONE`` where the dictionary knows no free n-gram of the group.
         """
-        names = self.dictionary.names(bits)[self.place]
+        names = self.dictionary.names(self.place, self.length, bits, column)
         gain = self.rarity.copy()
         if book is not None:
             square = np.einsum("ij,ij->i", book, book)
@@ -195,15 +241,15 @@ def train(
     residual = vectors.astype(np.float32) - nodes[node].astype(np.float32)
     named = Named(dictionary, features, counts)
     books: list[np.ndarray] = []
-    for bits in layout.names:
+    for column, bits in enumerate(layout.names):
         book = None
         for _ in range(ROUNDS):
-            codes = named.pick(residual, book, bits, final=False)
+            codes = named.pick(residual, book, bits, column, final=False)
             book = clusters.means(residual, codes.astype(np.int64), 1 << bits, prior=1.0)
             book[grams.NONE] = 0
             book = book.astype(np.float16).astype(np.float32)
         assert book is not None
-        residual -= book[named.pick(residual, book, bits)]
+        residual -= book[named.pick(residual, book, bits, column)]
         books.append(book.astype(np.float16))
     chosen = np.sort(np.random.default_rng(seed).choice(len(residual), min(TRAINED, len(residual)), replace=False))
     for number, part in _parts(residual[chosen], layout.parts):

@@ -1,9 +1,9 @@
 """The n-grams that a group's code may name: a dictionary of frequent ones with their rarity. Arrays in, arrays out.
 
 Where a collection is too large for an inverted index, each group names one or a few of its n-grams instead, a static
-pruning of the index to the postings that say most. A name is a bucket of ``bits`` bits; a query that has the n-gram
-finds the group again. Among 724,593 groups one name of 12 bits adds .056 to the mean nDCG' of the node alone, a
-residual of 10 bits .023 (docs/index.md).
+pruning of the index to the postings that say most. A name is a bucket of ``bits`` bits for an n-gram in a
+formula of about some length; a query that has the n-gram finds the group again, and knows whether the formula is as
+long as itself. The length costs no bit: it only makes the names' buckets fuller. docs/index.md has what each is worth.
 """
 
 from __future__ import annotations
@@ -17,7 +17,12 @@ COMMON_SHARE = 20  # an n-gram of more than one group in 20 says nothing
 LEAST = 2  # groups of the sample that must have it
 STEPS = 16  # steps a unit in which the rarity (idf, natural logarithm) is kept
 NONE = 0  # the name of a group without any n-gram of the dictionary
+# Classes of formulas by their number of n-grams, each 2.8 times as long as the one before: 3, 8, 24, 68, 190 tokens.
+LENGTHS = np.array((19, 54, 152, 430, 1217))
+OFF_LENGTH = 0.6  # what a match is worth for each class between the lengths of query and formula; .4 does as well
 _SCATTER = np.uint64(0x9E3779B1)  # Knuth's multiplicative hashing, golden ratio of 2**32
+_SALT = np.uint64(7919)  # a prime: the same n-gram has another name in another class or column
+_MASK = np.uint64(0xFFFFFFFF)
 
 
 @dataclass
@@ -44,10 +49,26 @@ class Dictionary:
         place = np.minimum(np.searchsorted(self.hashes, features), len(self.hashes) - 1)
         return np.where(self.hashes[place] == features, place, -1)
 
-    def names(self, bits: int) -> np.ndarray:
-        """uint16 (V,): the name of each n-gram, 1 to ``2**bits - 1``; several may share one."""
-        mixed = (self.hashes.astype(np.uint64) * _SCATTER) & np.uint64(0xFFFFFFFF)
+    def names(self, place: np.ndarray, length: np.ndarray | int, bits: int, column: int = 0) -> np.ndarray:
+        """The names of some n-grams, 1 to ``2**bits - 1``; several may share one.
+
+        Args:
+            place: int (f,), of n-grams in the dictionary.
+            length: int (f,) or one number, classes of the formulas that have them (``length_class``).
+            bits: of a name.
+            column: of the code; each has its own names.
+
+        Returns:
+            uint16 (f,).
+        """
+        salt = np.asarray(length).astype(np.uint64) + np.uint64(column * (len(LENGTHS) + 1))
+        mixed = ((self.hashes[place].astype(np.uint64) + salt * _SALT) * _SCATTER) & _MASK
         return (1 + mixed % np.uint64((1 << bits) - 1)).astype(np.uint16)
+
+
+def length_class(counts: np.ndarray) -> np.ndarray:
+    """int64 (n,), 0 to 5: classes of formulas with so many n-grams each."""
+    return np.searchsorted(LENGTHS, counts, side="right")
 
 
 def learn(features: np.ndarray, counts: np.ndarray, size: int = SIZE) -> Dictionary:
@@ -67,22 +88,27 @@ def learn(features: np.ndarray, counts: np.ndarray, size: int = SIZE) -> Diction
     return Dictionary(hashes[kept], np.minimum(255, np.round(idf * STEPS)).astype(np.uint8))
 
 
-def query_table(dictionary: Dictionary, features: np.ndarray, bits: int) -> np.ndarray:
+def query_table(dictionary: Dictionary, features: np.ndarray, bits: int, column: int = 0) -> np.ndarray:
     """What a name is worth to a query.
 
     Args:
         dictionary: the index's.
-        features: uint32 (f,), the query's hashes.
+        features: uint32 (f,), the query's hashes, repeated ones too.
         bits: of a name.
+        column: of the code.
 
     Returns:
-        float32 (2**bits,): squared idf of the query's n-gram with that name, relative to the query's largest; 0 for
-        all others. Of several with one name the rarest counts.
+        float32 (2**bits,): squared idf of the query's n-gram with that name, relative to the query's largest, and less
+        the further the formula's length is from the query's; 0 for all others. Of several with one name the largest.
     """
     table = np.zeros(1 << bits, np.float32)
     place = dictionary.find(np.unique(features))
     place = place[place >= 0]
     if len(place):
         worth = dictionary.idf[place] ** 2
-        np.maximum.at(table, dictionary.names(bits)[place], worth / worth.max())
+        worth /= worth.max()
+        own = int(length_class(np.array([len(features)]))[0])
+        for other in range(len(LENGTHS) + 1):
+            share = np.float32(OFF_LENGTH ** abs(other - own))
+            np.maximum.at(table, dictionary.names(place, other, bits, column), worth * share)
     return table

@@ -79,6 +79,8 @@ def brute(folder: Path, latex: str, weight: float) -> dict[str, float]:
     numbers, node = ids.decode_members(sections, header["nodes"])
     query = coded_stand_in.GramEmbedder(Path()).embed([latex])
     vector = query.vectors[0].astype(np.float32)
+    mean = sections["vectors"].astype(np.float32)[node].mean(axis=0)
+    vector = vector - (vector @ mean) * mean / (mean @ mean)
     hashes = bits.read_ascending(sections["dictionary.hashes"]).astype(np.uint32)
     dictionary = grams.Dictionary(hashes, sections["dictionary.steps"])
     rebuilt = sections["vectors"].astype(np.float32)[node]
@@ -90,7 +92,7 @@ def brute(folder: Path, latex: str, weight: float) -> dict[str, float]:
         part = column - len(LAYOUT.names)
         if part < 0:
             rebuilt += piece
-            bonus += weight * grams.query_table(dictionary, query.features, size)[code]
+            bonus += weight * grams.query_table(dictionary, query.features, size, column)[code]
         else:
             rebuilt[:, part * width : (part + 1) * width] += piece
     return dict(zip(map(str, numbers.tolist()), rebuilt @ vector + bonus, strict=True))

@@ -41,7 +41,7 @@ def test_places_of_features(known: list[int], wanted: list[int]) -> None:
 @pytest.mark.parametrize("bits", [1, 6, 10, 14])
 def test_names_fit_and_spread(bits: int) -> None:
     hashes = np.unique(np.random.default_rng(bits).integers(0, 2**32, 20_000).astype(np.uint32))
-    names = grams.Dictionary(hashes, np.ones(len(hashes), np.uint8)).names(bits)
+    names = grams.Dictionary(hashes, np.ones(len(hashes), np.uint8)).names(np.arange(len(hashes)), 2, bits)
     count = (1 << bits) - 1
     assert names.dtype == np.uint16
     assert names.min() >= 1 > grams.NONE
@@ -50,17 +50,46 @@ def test_names_fit_and_spread(bits: int) -> None:
     assert used.max() < len(hashes) / count + 8 * np.sqrt(len(hashes) / count) + 8
 
 
-@given(st.lists(st.integers(0, 60), max_size=40), st.sampled_from([3, 6, 14]))
-def test_a_query_values_its_own_names_by_rarity(features: list[int], bits: int) -> None:
+def test_lengths_and_columns_have_names_of_their_own() -> None:
+    hashes = np.unique(np.random.default_rng(1).integers(0, 2**32, 1_000).astype(np.uint32))
+    dictionary, every = grams.Dictionary(hashes, np.ones(len(hashes), np.uint8)), np.arange(len(hashes))
+    kinds = [(length, column) for length in range(len(grams.LENGTHS) + 1) for column in range(4)]
+    names = np.array([dictionary.names(every, length, 14, column) for length, column in kinds])
+    for one in range(len(kinds)):
+        for other in range(one):
+            assert (names[one] == names[other]).mean() < 0.01, (kinds[one], kinds[other])
+    mixed = np.arange(len(hashes)) % 6
+    together = dictionary.names(every, mixed, 14, 3)
+    assert np.array_equal(together, names[[kinds.index((m, 3)) for m in mixed], every])
+
+
+def test_classes_of_length_ascend() -> None:
+    counts = np.arange(3_000)
+    classes = grams.length_class(counts)
+    assert (np.diff(classes) >= 0).all()
+    assert [int(np.flatnonzero(classes == c)[0]) for c in range(1, 6)] == grams.LENGTHS.tolist()
+    assert (classes.min(), classes.max()) == (0, 5)
+
+
+@given(
+    st.lists(st.integers(0, 60), max_size=40), st.integers(0, 200), st.sampled_from([3, 6, 14]), st.sampled_from([0, 2])
+)
+def test_a_query_values_its_own_names_by_rarity_and_length(
+    features: list[int], unknown: int, bits: int, column: int
+) -> None:
     hashes = np.arange(0, 60, 2, dtype=np.uint32)
     dictionary = grams.Dictionary(hashes, np.arange(1, 31, dtype=np.uint8))
-    table = grams.query_table(dictionary, np.array(features, np.uint32), bits)
-    names, worth = dictionary.names(bits), dictionary.idf**2
-    own = {int(f) // 2 for f in features if f % 2 == 0 and f < 60}
+    features = features + [1_001] * unknown  # they only make the query longer
+    table = grams.query_table(dictionary, np.array(features, np.uint32), bits, column)
+    own = sorted({int(f) // 2 for f in features if f % 2 == 0 and f < 60})
+    length = sum(len(features) >= edge for edge in grams.LENGTHS)
     expected = np.zeros(1 << bits)
     for place in own:
-        expected[names[place]] = max(expected[names[place]], worth[place])
-    assert np.allclose(table, expected / (expected.max() or 1), atol=1e-6)
+        worth = dictionary.idf[place] ** 2 / dictionary.idf[own[-1]] ** 2  # rarity ascends with the place here
+        for other in range(6):
+            name = int(dictionary.names(np.array([place]), other, bits, column)[0])
+            expected[name] = max(expected[name], worth * grams.OFF_LENGTH ** abs(other - length))
+    assert np.allclose(table, expected, atol=1e-6)
     assert table[grams.NONE] == 0
     assert table.dtype == np.float32
 
