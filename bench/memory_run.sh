@@ -6,7 +6,7 @@
 # OUT gets cases/, shown/, the model, records/ and report.html. Needs requirements/memory.lock. A cut run goes on from
 # its records when started again. Gemma's share is sized by FULL (cases a file with the context at M = 10), LONG (at
 # M = 70), CONTROL and RET_CONTROL (without the context) and THREADS (1); the floor answers all cases. As it stands it
-# takes about 55 minutes on one slow core, nearly all of them Gemma's.
+# takes about 57 minutes on one slow core, nearly all of them Gemma's.
 set -euo pipefail
 OUT=${1:?usage: bench/memory_run.sh OUT}
 mkdir -p "$OUT/records"
