@@ -14,8 +14,9 @@ from index import bits as bit_codes
 from index import codes, grams, ids, nodes
 from index.embed import Embedder
 
-# Of a named n-gram beside the inner product; the best of .03, .06, .1 and .2 among 724,593 groups (docs/index.md).
-NAME_WEIGHT = 0.06
+# Of a named n-gram beside the inner product. Among 724,593 groups .03 and .045 make no difference with one name and with
+# two; .06 and more cost (docs/index.md).
+NAME_WEIGHT = 0.035
 MEMBERS = 60_000  # groups whose nodes are nearest; chosen for time, what it costs in quality is not measured
 NAMED = 4_000  # groups; a name that more of them share adds none
 RAREST = 8  # of a query's names, that add groups
