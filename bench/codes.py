@@ -21,6 +21,7 @@ import numpy as np
 
 from bench.scale import YEARS, Task, top
 from encoder.model import WEIGHTS
+from evaluation.metrics import means
 from index import clusters, codes, grams, ids
 from index.coded import NAME_WEIGHT
 from index.embed import Embedded, Embedder, stream
@@ -30,8 +31,8 @@ from training import corpus as corpora
 CHUNK = 8192
 ORDERS = 3
 DENSITY = 28_320_920 / 8_400_000  # ids of rows for each group, full collection
-LAYOUTS = ("0", "6", "9", "10", "12", "14", "1x10", "2x10", "12+12", "12+1x10", "12+12+14", "12+12+1x10", "14+14+1x12",
-           "12+4x8", "14+14+14+4x8", "14+14+14+8x8", "32x8")  # fmt: skip
+LAYOUTS = ("0", "6", "12", "14", "1x12", "12+12", "12+1x10", "12+1x12", "14+14+14", "12+12+2x9", "10+4x8", "14+4x8",
+           "10+8+8x8", "14+8x10", "14+16x8", "14+64x8")  # fmt: skip
 
 
 def layout_of(text: str) -> codes.Layout:

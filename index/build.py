@@ -228,9 +228,7 @@ def _coded(
         scratch.mark(folder, state)
     groups, plan = pickle.loads((folder / "chosen").read_bytes())
     coder = pickle.loads((folder / "coder").read_bytes())
-    table, coded, sums = build_coded.code(
-        corpus, groups, coder, folder, options.model, options.threads, clock, state
-    )
+    table, coded, sums = build_coded.code(corpus, groups, coder, folder, options.model, options.threads, clock, state)
     with Stage("packing", "groups") as stage:
         numbers = groups.ids[coded] if not coded.all() else groups.ids
         sections = build_coded.pack(coder, numbers, table[coded] if not coded.all() else table, sums)

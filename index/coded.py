@@ -14,10 +14,11 @@ from index import bits as bit_codes
 from index import codes, grams, ids, nodes
 from index.embed import Embedder
 
-# Of a named n-gram beside the inner product. Among 724,593 groups .03 and .045 make no difference with one name and with
-# two; .06 and more cost (docs/index.md).
+# Of a named n-gram beside the inner product. Among 724,593 groups .03 and .045 make no difference, with one name and
+# with two; .06 and more cost (docs/index.md).
 NAME_WEIGHT = 0.035
 MEMBERS = 60_000  # groups whose nodes are nearest; chosen for time, what it costs in quality is not measured
+REFINED = 8_000  # groups, the best by node and names, whose residual codes count: a look-up for each of many columns
 NAMED = 4_000  # groups; a name that more of them share adds none
 RAREST = 8  # of a query's names, that add groups
 LEAST_NODES = 64
@@ -92,7 +93,11 @@ class CodedIndex:
         tables = self._coder.tables(vector, query.features, weight)
         chosen = self._candidates(vector, query.features, k)
         score = (self._vectors @ vector)[self._node_of[chosen]]
-        for codes_of, table in zip(self._codes, tables, strict=True):
+        names = len(self._coder.layout.names)
+        for column, (codes_of, table) in enumerate(zip(self._codes, tables, strict=True)):
+            if column == names and len(chosen) > max(REFINED, k):  # node and names say which are worth the rest
+                near = np.argpartition(-score, max(REFINED, k))[: max(REFINED, k)]
+                chosen, score = chosen[near], score[near]
             score += table[codes_of[chosen]]
         if k < len(chosen):  # sort only what can be among the best, ties included
             near = np.flatnonzero(score >= np.partition(score, -k)[-k] - 1e-6) if k else np.empty(0, np.int64)

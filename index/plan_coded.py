@@ -22,8 +22,9 @@ MOST_NODES, LEAST_NODES = 16_384, 256
 GROUPS_A_NODE = 8  # at least, in the mean
 ENOUGH = 12  # code bits a group below which groups in comments alone are dropped
 FEWEST = 6  # code bits a group below which groups with few instances are dropped
-NAME_BITS, MOST_NAMES = (FEWEST, 14), 4
-PARTS = ((0, 0), (1, 8), (1, 10), (1, 12), (2, 8), (4, 8), (8, 8), (16, 8), (32, 8), (64, 8))
+NAME_BITS = (FEWEST, 14)
+PARTS = ((1, 8), (1, 10), (1, 12), (2, 8), (2, 10), (4, 8), (4, 10), (8, 8), (8, 10), (16, 8), (16, 10), (32, 8),
+         (64, 8))  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -48,13 +49,9 @@ class Kinds:
 
 
 def layouts(dim: int) -> list[Layout]:
-    """The layouts that a plan chooses from, by ascending bits: names grow first, then what is left of the vector."""
+    """The layouts that a plan chooses from, by ascending bits: first the name grows, then what is left of the vector."""
     found = [Layout((bits,)) for bits in range(NAME_BITS[0], NAME_BITS[1] + 1)]
-    for names in range(2, MOST_NAMES + 1):
-        found += [Layout((NAME_BITS[1],) * (names - 1) + (bits,)) for bits in range(10, NAME_BITS[1] + 1)]
-    full = found[-1].names
-    found += [Layout(full, parts, bits) for parts, bits in PARTS[1:] if dim % parts == 0]
-    return found
+    return found + [Layout((NAME_BITS[1],), parts, bits) for parts, bits in PARTS if dim % parts == 0]
 
 
 def fixed_bytes(nodes: int, dim: int, layout: Layout) -> int:
@@ -114,7 +111,7 @@ def decide(kinds: Kinds, dim: int, budget: int) -> tuple[Plan, np.ndarray]:
     plan.reasons.insert(0, f"vectors do not fit: a group has one of {count:,} nodes and {choice.bits} bits of code")
     what = " and ".join(f"{bits} bits" for bits in choice.names)
     rest = f", {choice.parts} x {choice.part_bits} bits of residual" if choice.parts else ""
-    plan.reasons.append(f"codes: {len(choice.names)} named n-grams ({what}){rest}")
+    plan.reasons.append(f"codes: a named n-gram of {what}{rest}")
     return plan, keep
 
 

@@ -120,6 +120,18 @@ def test_few_candidates_find_most_of_the_best(index: CodedIndex, monkeypatch: py
     assert np.mean([len(a & b) / 10 for a, b in zip(found, best, strict=True)]) >= 0.7
 
 
+def test_residuals_count_for_the_best_by_node_and_name(index: CodedIndex, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(coded, "MEMBERS", 10**6)
+    every = {latex: index.search(latex, 10) for latex in QUERIES}
+    monkeypatch.setattr(coded, "REFINED", 150)
+    few = {latex: index.search(latex, 10) for latex in QUERIES}
+    scores = {latex: dict(index.search(latex, GROUPS)) for latex in QUERIES}  # all wanted: none is left out
+    for latex in QUERIES:
+        assert all(scores[latex][i] == score for i, score in few[latex])
+    assert np.mean([len(dict(few[q]).keys() & dict(every[q]).keys()) / 10 for q in QUERIES]) >= 0.7
+    check(index.search("x", 400), 400)
+
+
 def candidates(index: CodedIndex, latex: str, k: int) -> np.ndarray:
     query = embed.Embedder(Path()).embed([latex])
     return index._candidates(query.vectors[0].astype(np.float32), query.features, k)
