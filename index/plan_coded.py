@@ -49,7 +49,7 @@ class Kinds:
 
 
 def layouts(dim: int) -> list[Layout]:
-    """The layouts that a plan chooses from, by ascending bits: first the name grows, then what is left of the vector."""
+    """The layouts that a plan chooses from, by ascending bits: the name grows, then what is left of the vector."""
     found = [Layout((bits,)) for bits in range(NAME_BITS[0], NAME_BITS[1] + 1)]
     return found + [Layout((NAME_BITS[1],), parts, bits) for parts, bits in PARTS if dim % parts == 0]
 
