@@ -25,7 +25,7 @@ from evaluation.metrics import means
 from index import clusters, codes, grams, ids
 from index.coded import NAME_WEIGHT
 from index.embed import Embedded, Embedder, stream
-from index.sample import SIZE, train_nodes
+from index.sample import SIZE, centred, train_nodes
 from training import corpus as corpora
 
 CHUNK = 8192
@@ -75,9 +75,10 @@ def nodes_of(collection: Collection, work: Path, count: int) -> tuple[np.ndarray
     path = work / f"nodes-{count}.npz"
     if not path.exists():
         drawn = np.random.default_rng(0).choice(len(collection.vectors), min(SIZE, len(collection.vectors)), False)
-        found = train_nodes(collection.vectors[np.sort(drawn)], count)
-        np.savez(path, nodes=found, owner=clusters.assign(collection.vectors.astype(np.float32),
-                                                          found.astype(np.float32), spherical=True))  # fmt: skip
+        found, _ = centred(collection.vectors[np.sort(drawn)], train_nodes(collection.vectors[np.sort(drawn)], count))
+        unit = found.astype(np.float32)
+        unit /= np.linalg.norm(unit, axis=1, keepdims=True)
+        np.savez(path, nodes=found, owner=clusters.assign(collection.vectors.astype(np.float32), unit, spherical=True))
     kept = np.load(path)
     return kept["nodes"], kept["owner"]
 

@@ -135,7 +135,7 @@ def table(row: dict[str, Any]) -> str:
         add(f"- {name}", f"{size:,}")
     for year, report in row["verify"].items():
         flat = flatten(report)
-        keys = ("status", "load_s", "p50", "p99", "max", "serve_peak_mib", "prepared_mib", "ndcg_prime", "map_prime",
+        keys = ("status", "load_s", "p50", "p99", "max", "serve_peak_mib", "serving_mib", "ndcg_prime", "map_prime",
                 "judged_recall")  # fmt: skip
         add(year, ", ".join(f"{key} {flat[key]}" for key in keys if key in flat))
     return "\n".join(lines)

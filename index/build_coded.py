@@ -49,7 +49,8 @@ class Coding:
         """Of some formulas uint16 (n, 1 + columns), node and codes, and int32 (n, d), what the codes leave."""
         if self._coder is None:
             self._coder = pickle.loads(self.path.read_bytes())
-            self._graph = nodes.build(self._coder.nodes)
+            centres = self._coder.nodes.astype(np.float32)  # found by angle, as they were learnt
+            self._graph = nodes.build(centres / np.maximum(np.linalg.norm(centres, axis=1, keepdims=True), 1e-9))
         node = nodes.owners(self._graph, embedded.vectors)
         coded = self._coder.encode(embedded.vectors, node, embedded.features, embedded.counts)
         return np.column_stack((node.astype(np.uint16), coded)), self._coder.remainder(embedded.vectors, coded)
@@ -101,8 +102,7 @@ def learn(plan: Plan, formulas: list[str], model: Path, processes: int) -> tuple
     features = np.concatenate([part.features for part in parts])
     counts = np.concatenate([part.counts for part in parts])
     with Stage("learning the codes", "groups") as stage:
-        found = samples.train_nodes(vectors, plan.nodes)
-        owner = clusters.assign(vectors.astype(np.float32), found.astype(np.float32), spherical=True)
+        found, owner = samples.centred(vectors, samples.train_nodes(vectors, plan.nodes))
         layout = codes.Layout(tuple(plan.names), plan.parts[0], plan.parts[1])
         coder = codes.train(layout, found, grams.learn(features, counts), vectors, owner, features, counts)
         stage.update(len(vectors))

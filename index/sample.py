@@ -74,3 +74,19 @@ def train_nodes(vectors: np.ndarray, count: int, seed: int = 0) -> np.ndarray:
     centres = clusters.kmeans(vectors.astype(np.float32), count, NODE_ROUNDS, seed, spherical=True)
     found = np.unique(centres.astype(np.float16), axis=0)
     return np.ascontiguousarray(found)
+
+
+def centred(vectors: np.ndarray, found: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Nodes at the mean of their vectors, so that no code is spent on the way there from unit length.
+
+    Args:
+        vectors: float (n, d), a sample.
+        found: float16 (k, d), of ``train_nodes``.
+
+    Returns:
+        (float16 (k, d), int64 (n,)): the means, unit length where a node has no vector; the node of each vector.
+    """
+    vectors = vectors.astype(np.float32)
+    owner = clusters.assign(vectors, found.astype(np.float32), spherical=True)
+    have = np.bincount(owner, minlength=len(found))[:, None]
+    return np.where(have > 0, clusters.means(vectors, owner, len(found)), found).astype(np.float16), owner
