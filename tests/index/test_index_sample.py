@@ -86,3 +86,20 @@ def test_nodes_are_distinct_and_no_more_than_wanted(rows: int, count: int) -> No
     assert len(np.unique(nodes, axis=0)) == len(nodes) <= min(count, rows)
     assert np.allclose(np.linalg.norm(nodes.astype(np.float32), axis=1), 1, atol=2e-3)
     assert np.array_equal(nodes, train_nodes(np.repeat(vectors, 2, axis=0), count))
+
+
+def test_centred_nodes_are_the_means_of_those_nearest_by_angle() -> None:
+    rng = np.random.default_rng(3)
+    vectors = rng.standard_normal((400, 12))
+    vectors = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float16)
+    found = sample.train_nodes(vectors, 20)
+    lonely = -vectors.astype(np.float32).mean(axis=0)  # nearer to none than some other node
+    found = np.concatenate((found, (lonely / np.linalg.norm(lonely))[None])).astype(np.float16)
+    near = vectors.astype(np.float32) @ found.astype(np.float32).T
+    means, owner = sample.centred(vectors, found)
+    assert np.array_equal(owner, near.argmax(axis=1))
+    for node in range(len(found)):
+        members = vectors[owner == node].astype(np.float32)
+        expected = members.mean(axis=0) if len(members) else found[node].astype(np.float32)
+        assert np.allclose(means[node], expected, atol=1e-3)
+    assert means.dtype == np.float16
