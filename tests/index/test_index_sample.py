@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from index.corpus import Chunk
-from index.sample import Sample, mixed, train_nodes
+from index.sample import Sample, centred, mixed, train_nodes
 
 Row = tuple[int, int, bool]  # id, visual, withheld
 ROWS = st.lists(
@@ -92,11 +92,11 @@ def test_centred_nodes_are_the_means_of_those_nearest_by_angle() -> None:
     rng = np.random.default_rng(3)
     vectors = rng.standard_normal((400, 12))
     vectors = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float16)
-    found = sample.train_nodes(vectors, 20)
+    found = train_nodes(vectors, 20)
     lonely = -vectors.astype(np.float32).mean(axis=0)  # nearer to none than some other node
     found = np.concatenate((found, (lonely / np.linalg.norm(lonely))[None])).astype(np.float16)
     near = vectors.astype(np.float32) @ found.astype(np.float32).T
-    means, owner = sample.centred(vectors, found)
+    means, owner = centred(vectors, found)
     assert np.array_equal(owner, near.argmax(axis=1))
     for node in range(len(found)):
         members = vectors[owner == node].astype(np.float32)
