@@ -111,8 +111,8 @@ class Coder:
     def settled(self, sums: np.ndarray, counts: np.ndarray) -> Coder:
         """The same coder with each node where its members are.
 
-        Nodes are learnt from few vectors and have unit length. The mean of what the codes leave of all members is the
-        best estimate of an inner product with any of them; the codes themselves stay as they are.
+        Nodes are learnt from a dozen vectors each. The mean of what the codes leave of all members is the best
+        estimate of an inner product with any of them (nDCG' .743 to .759, docs/index.md); the codes stay as they are.
 
         Args:
             sums: int64 (K, d), ``remainder`` summed over the members of each node.
