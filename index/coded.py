@@ -54,7 +54,7 @@ class CodedIndex:
         dictionary = grams.Dictionary(
             bit_codes.read_ascending(sections["dictionary.hashes"]).astype(np.uint32), sections["dictionary.steps"]
         )
-        books = [sections[f"books.{column}"] for column in range(len(layout.widths))]
+        books = [sections[f"books.{column}"].astype(np.float32) for column in range(len(layout.widths))]
         _check(layout, dictionary, books, header["dim"])
         self._coder = codes.Coder(layout, sections["vectors"], dictionary, books)
         self._by_name = [np.argsort(self._codes[c], kind="stable").astype(np.int32) for c in range(len(layout.names))]

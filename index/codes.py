@@ -59,7 +59,8 @@ class Coder:
         layout: how bits are spent.
         nodes: float16 (K, d).
         dictionary: the n-grams that may be named.
-        books: a float16 codebook for each column of the codes: (2**b, d) of a name, (2**b, d / parts) of a part.
+        books: a codebook for each column of the codes, (2**b, d) of a name, (2**b, d / parts) of a part; float16, or
+            float32 where many queries come.
     """
 
     layout: Layout
@@ -136,7 +137,7 @@ class Coder:
         result = []
         pieces = [query] * len(self.layout.names) + [piece for _, piece in _parts(query[None], self.layout.parts)]
         for book, piece in zip(self.books, pieces, strict=True):
-            result.append(book.astype(np.float32) @ piece.ravel())
+            result.append(np.asarray(book, np.float32) @ piece.ravel())
         for column, bits in enumerate(self.layout.names):
             result[column] += weight * grams.query_table(self.dictionary, features, bits, column)
         return result
