@@ -60,7 +60,8 @@ def test_lengths_and_columns_have_names_of_their_own() -> None:
             assert (names[one] == names[other]).mean() < 0.01, (kinds[one], kinds[other])
     mixed = np.arange(len(hashes)) % 6
     together = dictionary.names(every, mixed, 14, 3)
-    assert np.array_equal(together, names[[kinds.index((m, 3)) for m in mixed], every])
+    rows = np.array([kinds.index((int(m), 3)) for m in mixed])
+    assert np.array_equal(together, names[rows, every])
 
 
 def test_classes_of_length_ascend() -> None:
