@@ -75,7 +75,8 @@ def nodes_of(collection: Collection, work: Path, count: int) -> tuple[np.ndarray
     path = work / f"nodes-{count}.npz"
     if not path.exists():
         drawn = np.random.default_rng(0).choice(len(collection.vectors), min(SIZE, len(collection.vectors)), False)
-        found, _ = centred(collection.vectors[np.sort(drawn)], train_nodes(collection.vectors[np.sort(drawn)], count))
+        taught = collection.vectors[np.sort(drawn)]
+        found, _ = centred(taught, train_nodes(taught, count))
         unit = found.astype(np.float32)
         unit /= np.linalg.norm(unit, axis=1, keepdims=True)
         np.savez(path, nodes=found, owner=clusters.assign(collection.vectors.astype(np.float32), unit, spherical=True))
