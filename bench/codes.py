@@ -97,7 +97,7 @@ def scored(
     """Scores of all groups for each query."""
     for query in queries:
         vector = codes.without(query.vectors[0].astype(np.float32), mean)
-        total = (coder.nodes.astype(np.float32) @ vector)[owner]
+        total = coder.at_nodes(vector, len(query.features))[owner]
         for column, table in enumerate(coder.tables(vector, query.features, weight)):
             total = total + table[coded[:, column]]
         yield total
@@ -148,13 +148,13 @@ def main(argv: list[str] | None = None) -> int:
         started, layout = time.time(), layout_of(text)
         coder = codes.train(layout, nodes, dictionary, collection.vectors[drawn], owner[drawn], features,
                             collection.counts[drawn])  # fmt: skip
-        found, sums = [], np.zeros(nodes.shape, np.int64)
+        found, sums = [], np.zeros((len(nodes), nodes.shape[1] + 1), np.int64)
         for start in range(0, len(owner), CHUNK):
             part, end = slice(start, start + CHUNK), min(start + CHUNK, len(owner))
             features = collection.features[collection.starts[start] : collection.starts[end]]
             found.append(coder.encode(collection.vectors[part], owner[part], features, collection.counts[part]))
-            sums += clusters.sums(coder.remainder(collection.vectors[part], found[-1]).astype(np.int64), owner[part],
-                                  len(nodes))  # fmt: skip
+            rest = coder.remainder(collection.vectors[part], collection.counts[part], found[-1])
+            sums += clusters.sums(rest.astype(np.int64), owner[part], len(nodes))
         coder = coder.settled(sums, np.bincount(owner, minlength=len(nodes)))
         scores = scored(coder, owner, np.concatenate(found), queries, mean, a.weight)
         line(f"{text} | {base:.1f} + {layout.bits} = {base + layout.bits:.1f}", task, scores)

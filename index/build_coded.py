@@ -46,14 +46,15 @@ class Coding:
         return {"path": self.path, "_coder": None, "_graph": None}
 
     def __call__(self, embedded: embed.Embedded) -> tuple[np.ndarray, np.ndarray]:
-        """Of some formulas uint16 (n, 1 + columns), node and codes, and int32 (n, d), what the codes leave."""
+        """Of some formulas uint16 (n, 1 + columns), node and codes, and int32 (n, d + 1), what is left to the node."""
         if self._coder is None:
             self._coder = pickle.loads(self.path.read_bytes())
             centres = self._coder.nodes.astype(np.float32)  # found by angle, as they were learnt
             self._graph = nodes.build(centres / np.maximum(np.linalg.norm(centres, axis=1, keepdims=True), 1e-9))
         node = nodes.owners(self._graph, embedded.vectors)
         coded = self._coder.encode(embedded.vectors, node, embedded.features, embedded.counts)
-        return np.column_stack((node.astype(np.uint16), coded)), self._coder.remainder(embedded.vectors, coded)
+        rest = self._coder.remainder(embedded.vectors, embedded.counts, coded)
+        return np.column_stack((node.astype(np.uint16), coded)), rest
 
 
 @dataclass
@@ -123,7 +124,7 @@ def code(
 
     Returns:
         uint16 (groups, 1 + columns), mapped from a file; bool (groups,), which groups are coded, not all if time ran
-        out; int64 (nodes, d), the sums of what the codes leave of each node's members.
+        out; int64 (nodes, d + 1), the sums of what codes leave to each node.
 
     Raises:
         BuildError: the collection changed since the first pass.
@@ -133,7 +134,7 @@ def code(
     shape = (len(groups), 1 + len(coder.books))
     table = scratch.mapped(path, shape, np.uint16) if done else scratch.allocate(path, shape, np.uint16)
     coded = np.zeros(len(groups), bool)
-    sums = np.load(_sums(folder, done)) if done else np.zeros(coder.nodes.shape, np.int64)
+    sums = np.load(_sums(folder, done)) if done else np.zeros((len(coder.nodes), coder.nodes.shape[1] + 1), np.int64)
 
     def fresh() -> Iterator[tuple[np.ndarray, list[str]]]:
         for number, (places, formulas) in enumerate(representatives(groups, corpus.chunks(), embed.CHUNK)):
@@ -178,12 +179,16 @@ def pack(coder: codes.Coder, numbers: np.ndarray, table: np.ndarray, sums: np.nd
         coder: what made the codes.
         numbers: int64 (groups,), the groups' ids.
         table: uint16 (groups, 1 + columns), node and codes of each.
-        sums: int64 (nodes, d), what the codes leave of each node's members.
+        sums: int64 (nodes, d + 1), what codes leave to each node (``codes.Coder.remainder``).
     """
     owner = table[:, 0].astype(np.int64)
     coder = coder.settled(sums, np.bincount(owner, minlength=len(sums)))
     order = ids.order(numbers, owner)
-    sections = {"vectors": coder.nodes, **ids.encode_members(numbers, owner, len(coder.nodes))}
+    sections = {
+        "vectors": coder.nodes,
+        "lengths": coder.lengths,
+        **ids.encode_members(numbers, owner, len(coder.nodes)),
+    }
     for column, width in enumerate(coder.layout.widths):
         sections[f"codes.{column}"] = bits.pack(table[order, 1 + column], width)
         sections[f"books.{column}"] = coder.books[column]

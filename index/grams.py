@@ -20,9 +20,12 @@ NONE = 0  # the name of a group without any n-gram of the dictionary
 # Classes of formulas by their number of n-grams, each 2.8 times as long as the one before: 3, 8, 24, 68, 190 tokens.
 LENGTHS = np.array((19, 54, 152, 430, 1217))
 OFF_LENGTH = 0.6  # what a match is worth for each class between the lengths of query and formula; .4 does as well
-_SCATTER = np.uint64(0x9E3779B1)  # Knuth's multiplicative hashing, golden ratio of 2**32
-_SALT = np.uint64(7919)  # a prime: the same n-gram has another name in another class or column
-_MASK = np.uint64(0xFFFFFFFF)
+SHORTEST = 5  # n-grams; formulas with fewer count as equally long
+# Golden ratio of 2**32, then the finaliser of MurmurHash3 (Appleby, public domain): n-grams that share a name in one
+# class or column must not share one in the next, as they would if only a constant were added to their hashes.
+_SALT = np.uint32(0x9E3779B1)
+_MIX = (np.uint32(0x85EBCA6B), np.uint32(0xC2B2AE35))
+_SHIFTS = (np.uint32(16), np.uint32(13))
 
 
 @dataclass
@@ -61,14 +64,22 @@ class Dictionary:
         Returns:
             uint16 (f,).
         """
-        salt = np.asarray(length).astype(np.uint64) + np.uint64(column * (len(LENGTHS) + 1))
-        mixed = ((self.hashes[place].astype(np.uint64) + salt * _SALT) * _SCATTER) & _MASK
-        return (1 + mixed % np.uint64((1 << bits) - 1)).astype(np.uint16)
+        salt = np.atleast_1d(length).astype(np.uint32) + np.uint32(1 + column * (len(LENGTHS) + 1))
+        mixed = self.hashes[place] ^ (salt * _SALT)
+        for shift, factor in zip(_SHIFTS, _MIX, strict=True):
+            mixed = (mixed ^ (mixed >> shift)) * factor
+        mixed ^= mixed >> _SHIFTS[0]
+        return (1 + mixed % np.uint32((1 << bits) - 1)).astype(np.uint16)
 
 
 def length_class(counts: np.ndarray) -> np.ndarray:
     """int64 (n,), 0 to 5: classes of formulas with so many n-grams each."""
     return np.searchsorted(LENGTHS, counts, side="right")
+
+
+def log_length(counts: np.ndarray) -> np.ndarray:
+    """float32 (n,): natural logarithm of the length of formulas with so many n-grams each."""
+    return np.log(np.maximum(counts, SHORTEST)).astype(np.float32)
 
 
 def learn(features: np.ndarray, counts: np.ndarray, size: int = SIZE) -> Dictionary:

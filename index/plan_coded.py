@@ -57,7 +57,12 @@ def layouts(dim: int) -> list[Layout]:
 def fixed_bytes(nodes: int, dim: int, layout: Layout) -> int:
     """Bytes that do not grow with the groups: nodes, codebooks, dictionary, head."""
     books = sum(2 * dim << bits for bits in layout.names) + (layout.parts > 0) * (2 * dim << layout.part_bits)
-    return 2 * dim * nodes + books + 4 * grams.SIZE + RESERVE
+    return _node_bytes(nodes, dim) + books + 4 * grams.SIZE + RESERVE
+
+
+def _node_bytes(nodes: int, dim: int) -> int:
+    """Bytes of the nodes: float16 vectors and a byte of length."""
+    return (2 * dim + 1) * nodes
 
 
 def code_bytes(groups: int, layout: Layout) -> int:
@@ -145,10 +150,10 @@ def _parts(kinds: Kinds, groups: int, nodes: int, dim: int, layout: Layout) -> d
     """Expected bytes by part."""
     everything = fixed_bytes(nodes, dim, layout)
     return {
-        "nodes": 2 * dim * nodes,
+        "nodes": _node_bytes(nodes, dim),
         "ids": kinds.members(groups, nodes),
         "codes": code_bytes(groups, layout),
-        "books": everything - 2 * dim * nodes - 4 * grams.SIZE - RESERVE,
+        "books": everything - _node_bytes(nodes, dim) - 4 * grams.SIZE - RESERVE,
         "dictionary": 4 * grams.SIZE,
         "head": RESERVE,
     }

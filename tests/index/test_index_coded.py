@@ -84,7 +84,8 @@ def brute(folder: Path, latex: str, weight: float) -> dict[str, float]:
     hashes = bits.read_ascending(sections["dictionary.hashes"]).astype(np.uint32)
     dictionary = grams.Dictionary(hashes, sections["dictionary.steps"])
     rebuilt = sections["vectors"].astype(np.float32)[node]
-    bonus = np.zeros(len(numbers))
+    apart = sections["lengths"][node] / codes.LENGTH_STEPS - math.log(max(grams.SHORTEST, len(query.features)))
+    bonus = -codes.LENGTH_WEIGHT * np.where(apart > 0, codes.LONGER, -1) * apart
     width = rebuilt.shape[1] // LAYOUT.parts
     for column, size in enumerate(LAYOUT.widths):
         code = bits.unpack(sections[f"codes.{column}"], len(numbers), size)
@@ -134,7 +135,8 @@ def test_residuals_count_for_the_best_by_node_and_name(index: CodedIndex, monkey
 
 def candidates(index: CodedIndex, latex: str, k: int) -> np.ndarray:
     query = embed.Embedder(Path()).embed([latex])
-    return index._candidates(query.vectors[0].astype(np.float32), query.features, k)
+    vector = query.vectors[0].astype(np.float32)
+    return index._candidates(vector, index._coder.at_nodes(vector, len(query.features)), query.features, k)
 
 
 @pytest.mark.parametrize("k", [1, 59, 400, 1000, GROUPS - 1])
@@ -208,6 +210,8 @@ DAMAGE: dict[str, tuple[Callable[[dict, Sections], None], str]] = {
     "no book": (without("books.5"), "'books.5'"),
     "no dictionary": (without("dictionary.hashes"), "'dictionary.hashes'"),
     "no rarity": (without("dictionary.steps"), "'dictionary.steps'"),
+    "no lengths": (without("lengths"), "'lengths'"),
+    "a length less": (changed("lengths", lambda a: a[:-1]), "lengths"),
     "a node less": (changed("vectors", lambda a: a[:-1]), "belongs to node|vectors"),
     "a dimension less": (changed("vectors", lambda a: a[:, :-1]), "vectors"),
     "codes cut": (changed("codes.0", lambda a: a[:-1]), "bytes, expected"),

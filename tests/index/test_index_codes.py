@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -111,7 +113,7 @@ def test_stages_pick_different_ngrams() -> None:
 
 
 def remainders(coder: codes.Coder, coded: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    rest = coder.remainder(MADE.vectors, coded)
+    rest = coder.remainder(MADE.vectors, MADE.counts, coded)
     have = np.bincount(MADE.node, minlength=NODES)
     return clusters.sums(rest.astype(np.int64), MADE.node, NODES), have
 
@@ -128,9 +130,35 @@ def test_settled_nodes_are_the_best_for_their_members(layout: Layout) -> None:
         assert np.abs(errors[MADE.node == node].mean(axis=0)).max() < 1e-3
 
 
+def test_a_settled_node_knows_how_long_its_formulas_are() -> None:
+    coder = CODERS[LAYOUTS[0]]
+    assert not coder.lengths.any()
+    settled = coder.settled(*remainders(coder, MADE.encode(coder, ALL)))
+    assert settled.lengths.dtype == np.uint8
+    logarithms = np.log(np.maximum(MADE.counts, grams.SHORTEST))
+    for node in range(NODES):
+        mean = logarithms[MADE.node == node].mean()
+        assert abs(settled.lengths[node] / codes.LENGTH_STEPS - mean) <= 0.51 / codes.LENGTH_STEPS
+
+
+def test_nodes_of_another_length_lose_and_short_ones_more() -> None:
+    coder = CODERS[LAYOUTS[0]]
+    zero = np.zeros(DIM, np.float32)
+    lengths = np.full(NODES, round(np.log(100) * codes.LENGTH_STEPS), np.uint8)
+    lengths[1] += codes.LENGTH_STEPS  # e times as long
+    lengths[2] -= codes.LENGTH_STEPS
+    worth = replace(coder, lengths=lengths).at_nodes(zero, 100)
+    assert worth.dtype == np.float32
+    assert np.allclose(worth[1] - worth[0], -codes.LENGTH_WEIGHT * codes.LONGER, atol=1e-3)
+    assert np.allclose(worth[2] - worth[0], -codes.LENGTH_WEIGHT, atol=1e-3)
+    query = np.random.default_rng(3).standard_normal(DIM).astype(np.float32)
+    gain = replace(coder, lengths=lengths).at_nodes(query, 100) - worth
+    assert np.allclose(gain, coder.nodes.astype(np.float32) @ query, atol=1e-5)
+
+
 def test_a_node_without_members_stays_where_it_is() -> None:
     coder = CODERS[LAYOUTS[0]]
-    settled = coder.settled(np.zeros((NODES, DIM), np.int64), np.zeros(NODES, np.int64))
+    settled = coder.settled(np.zeros((NODES, DIM + 1), np.int64), np.zeros(NODES, np.int64))
     assert np.array_equal(settled.nodes, coder.nodes)
 
 
@@ -141,7 +169,7 @@ def test_sums_of_remainders_do_not_depend_on_the_order() -> None:
     mixed = np.random.default_rng(1).permutation(GROUPS)
     pieces = np.zeros_like(whole)
     for rows in np.array_split(mixed, 7):
-        rest = coder.remainder(MADE.vectors[rows], coded[rows]).astype(np.int64)
+        rest = coder.remainder(MADE.vectors[rows], MADE.counts[rows], coded[rows]).astype(np.int64)
         pieces += clusters.sums(rest, MADE.node[rows], NODES)
     assert np.array_equal(pieces, whole)
 

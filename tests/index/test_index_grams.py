@@ -64,6 +64,17 @@ def test_lengths_and_columns_have_names_of_their_own() -> None:
     assert np.array_equal(together, names[rows, every])
 
 
+def test_ngrams_that_share_a_name_do_not_share_the_next() -> None:
+    hashes = np.unique(np.random.default_rng(2).integers(0, 2**32, 3_000).astype(np.uint32))
+    dictionary, every = grams.Dictionary(hashes, np.ones(len(hashes), np.uint8)), np.arange(len(hashes))
+    first = dictionary.names(every, 0, 10, 0)
+    one, other = np.nonzero(np.triu(first[:, None] == first[None], 1))
+    assert len(one) > 3_000
+    for length, column in ((1, 0), (0, 1), (3, 2)):
+        names = dictionary.names(every, length, 10, column)
+        assert (names[one] == names[other]).mean() < 0.01  # one in 1,023 by chance
+
+
 def test_classes_of_length_ascend() -> None:
     counts = np.arange(3_000)
     classes = grams.length_class(counts)
