@@ -1,13 +1,15 @@
 """Codes of the compressed index compared: quality by bits a group, arqmath-mini inside other real formulas.
 
     python -m bench.codes --work DIR [--shared ../shared] [--others 684000] [--nodes 16384] [--layout 12 12+1x10 ...]
+                          [--draws 3]
 
 A layout is the bits of each name, joined by +, then parts x bits of a product stage: ``12+12+8x8`` is two names of 12
 bits and 8 parts of 8 bits. Every row costs the ids besides, Elias-Fano coded within nodes at the density that the full
 collection has (28.3 million ids for 8.4 million groups). All groups are scored, so a row is what the codes can give,
-not what the index's search finds. Groups with equal scores stand in a random order, the mean of ORDERS such orders is
-given. DIR keeps vectors, n-grams and nodes, so that a second run
-skips the encoding. No judgment is used for anything but scoring.
+not what the index's search finds. Which n-grams share a name is chance and moves a row by a hundredth, so a row is the
+mean of several draws of the names and of the order of groups with equal scores, given with the standard deviation of
+its mean nDCG'. DIR keeps vectors, n-grams and nodes, so that a second run skips the encoding. No judgment is used for
+anything but scoring.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -29,10 +32,8 @@ from index.sample import SIZE, centred, train_nodes
 from training import corpus as corpora
 
 CHUNK = 8192
-ORDERS = 3
 DENSITY = 28_320_920 / 8_400_000  # ids of rows for each group, full collection
-LAYOUTS = ("0", "6", "12", "14", "1x12", "12+12", "12+1x10", "12+1x12", "14+14+14", "12+12+2x9", "10+4x8", "14+4x8",
-           "10+8+8x8", "14+8x10", "14+16x8", "14+64x8")  # fmt: skip
+LAYOUTS = ("0", "6", "12", "1x12", "12+1x10", "10+4x8", "14+4x7", "14+14+14", "10+8+8x8")
 
 
 def layout_of(text: str) -> codes.Layout:
@@ -103,17 +104,37 @@ def scored(
         yield total
 
 
-def line(name: str, task: Task, scores: Iterable[np.ndarray]) -> None:
-    """Print one line of the table."""
-    ranked: list[list[np.ndarray]] = [[] for _ in range(ORDERS)]
+def ranked(scores: Iterable[np.ndarray], seed: int) -> Iterator[np.ndarray]:
+    """The best places for each query; those with equal scores in a random order."""
     for score in scores:
-        for seed, rankings in enumerate(ranked):
-            order = np.random.default_rng(seed).permutation(len(score))
-            rankings.append(order[top(score[order])])
-    results = [task.score(iter(rankings)) for rankings in ranked]
+        order = np.random.default_rng(seed).permutation(len(score))
+        yield order[top(score[order])]
+
+
+def line(name: str, task: Task, draws: Iterable[Iterable[np.ndarray]]) -> None:
+    """Print one line of the table: the mean of some draws of the scores."""
+    results = [task.score(ranked(scores, seed)) for seed, scores in enumerate(draws)]
     table = np.array([[[means(r[y])[m] for m in ("ndcg", "ap", "relevant_recall")] for y in YEARS] for r in results])
     years = [" / ".join(f"{x:.3f}" for x in year) for year in table.mean(axis=0)]
-    print(f"| {name} | {' | '.join(years)} | {table[:, :, 0].mean():.3f} |", flush=True)
+    mean = table[:, :, 0].mean(axis=1)
+    print(f"| {name} | {' | '.join(years)} | {mean.mean():.3f} ({mean.std():.3f}) |", flush=True)
+
+
+def encoded(
+    layout: codes.Layout, nodes: np.ndarray, owner: np.ndarray, dictionary: grams.Dictionary, collection: Collection,
+    drawn: np.ndarray,
+) -> tuple[codes.Coder, np.ndarray]:  # fmt: skip
+    """A coder learnt from the groups drawn, settled, and the codes of all groups."""
+    coder = codes.train(layout, nodes, dictionary, collection.vectors[drawn], owner[drawn], collection.some(drawn),
+                        collection.counts[drawn], seed=dictionary.draw)  # fmt: skip
+    found, sums = [], np.zeros((len(nodes), nodes.shape[1] + 1), np.int64)
+    for start in range(0, len(owner), CHUNK):
+        part, end = slice(start, start + CHUNK), min(start + CHUNK, len(owner))
+        features = collection.features[collection.starts[start] : collection.starts[end]]
+        found.append(coder.encode(collection.vectors[part], owner[part], features, collection.counts[part]))
+        rest = coder.remainder(collection.vectors[part], collection.counts[part], found[-1])
+        sums += clusters.sums(rest.astype(np.int64), owner[part], len(nodes))
+    return coder.settled(sums, np.bincount(owner, minlength=len(nodes))), np.concatenate(found)
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -127,37 +148,33 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--nodes", type=int, default=16_384)
     parser.add_argument("--weight", type=float, default=NAME_WEIGHT)
     parser.add_argument("--layout", nargs="*", default=list(LAYOUTS))
+    parser.add_argument("--draws", type=int, default=3)
     a = parser.parse_args(argv)
     task = Task(a.shared / "arqmath-mini")
     collection = Collection(a.work, task, a.shared, a.others, a.model, a.processes)
     embedder = Embedder(a.model)
     queries = [embedder.embed([latex]) for _, _, latex in task.queries]
-    print(f"{len(collection.vectors):,} groups\n| codes | bits a group | 2020 nDCG' / MAP' / recall | 2021 | mean |\n"
+    print(f"{len(collection.vectors):,} groups, {a.draws} draws\n"
+          "| codes | bits a group | 2020 nDCG' / MAP' / recall | 2021 | mean (deviation) |\n"
           "|---|---|---|---|---|")  # fmt: skip
     vectors = collection.vectors.astype(np.float32)
-    line("exact vectors | 1,024", task, (vectors @ q.vectors[0].astype(np.float32) for q in queries))
+    line("exact vectors | 1,024", task, [(vectors @ q.vectors[0].astype(np.float32) for q in queries)])
     mean = vectors.mean(axis=0)
     mean /= np.linalg.norm(mean)
     del vectors
     nodes, owner = nodes_of(collection, a.work, a.nodes)
     drawn = np.sort(np.random.default_rng(0).choice(len(owner), min(SIZE, len(owner)), replace=False))
-    features = collection.some(drawn)
-    dictionary = grams.learn(features, collection.counts[drawn])
+    dictionary = grams.learn(collection.some(drawn), collection.counts[drawn])
     base = id_bits(owner, a.nodes)
     for text in a.layout:
         started, layout = time.time(), layout_of(text)
-        coder = codes.train(layout, nodes, dictionary, collection.vectors[drawn], owner[drawn], features,
-                            collection.counts[drawn])  # fmt: skip
-        found, sums = [], np.zeros((len(nodes), nodes.shape[1] + 1), np.int64)
-        for start in range(0, len(owner), CHUNK):
-            part, end = slice(start, start + CHUNK), min(start + CHUNK, len(owner))
-            features = collection.features[collection.starts[start] : collection.starts[end]]
-            found.append(coder.encode(collection.vectors[part], owner[part], features, collection.counts[part]))
-            rest = coder.remainder(collection.vectors[part], collection.counts[part], found[-1])
-            sums += clusters.sums(rest.astype(np.int64), owner[part], len(nodes))
-        coder = coder.settled(sums, np.bincount(owner, minlength=len(nodes)))
-        scores = scored(coder, owner, np.concatenate(found), queries, mean, a.weight)
-        line(f"{text} | {base:.1f} + {layout.bits} = {base + layout.bits:.1f}", task, scores)
+
+        def draws(layout: codes.Layout = layout) -> Iterator[Iterator[np.ndarray]]:
+            for draw in range(a.draws):
+                coder, found = encoded(layout, nodes, owner, replace(dictionary, draw=draw), collection, drawn)
+                yield scored(coder, owner, found, queries, mean, a.weight)
+
+        line(f"{text} | {base:.1f} + {layout.bits} = {base + layout.bits:.1f}", task, draws())
         print(f"{time.time() - started:.0f} s", end="\r", flush=True)
     return 0
 

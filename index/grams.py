@@ -35,10 +35,12 @@ class Dictionary:
     Attributes:
         hashes: uint32 (V,), ascending.
         steps: uint8 (V,), idf in ``STEPS`` a unit.
+        draw: another number gives other names; an index has those of 0.
     """
 
     hashes: np.ndarray
     steps: np.ndarray
+    draw: int = 0
 
     @property
     def idf(self) -> np.ndarray:
@@ -64,7 +66,8 @@ class Dictionary:
         Returns:
             uint16 (f,).
         """
-        salt = np.atleast_1d(length).astype(np.uint32) + np.uint32(1 + column * (len(LENGTHS) + 1))
+        kinds = len(LENGTHS) + 1
+        salt = np.atleast_1d(length).astype(np.uint32) + np.uint32(1 + kinds * (column + 1000 * self.draw))
         mixed = self.hashes[place] ^ (salt * _SALT)
         for shift, factor in zip(_SHIFTS, _MIX, strict=True):
             mixed = (mixed ^ (mixed >> shift)) * factor

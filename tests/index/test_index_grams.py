@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -70,8 +72,10 @@ def test_ngrams_that_share_a_name_do_not_share_the_next() -> None:
     first = dictionary.names(every, 0, 10, 0)
     one, other = np.nonzero(np.triu(first[:, None] == first[None], 1))
     assert len(one) > 3_000
-    for length, column in ((1, 0), (0, 1), (3, 2)):
-        names = dictionary.names(every, length, 10, column)
+    others = [dictionary.names(every, length, 10, column) for length, column in ((1, 0), (0, 1), (3, 2))]
+    others.append(replace(dictionary, draw=1).names(every, 0, 10, 0))
+    for names in others:
+        assert (names == first).mean() < 0.01
         assert (names[one] == names[other]).mean() < 0.01  # one in 1,023 by chance
 
 
