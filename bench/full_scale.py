@@ -5,8 +5,8 @@
 The collection is made by the generator in the shared folder (or is DATA, if given), around arqmath-mini. The build
 runs through build.sh on two cores; its whole tree of processes is watched, and killed above 4 GiB of resident memory.
 Then the verifier scores both years on the built index. Prints a table and appends it as a line to DIR/full_scale.jsonl,
-from which ``--picture FILE`` draws time and quality against the number of groups. At full size: 15 minutes to generate
-(3.5 GB of memory), an hour to build.
+from which ``--picture FILE`` draws time and quality against the number of groups, the last run of each number
+(``requirements/picture.lock``). At full size: 15 minutes to generate (3.5 GB of memory), an hour to build.
 """
 
 from __future__ import annotations
@@ -151,13 +151,13 @@ def flatten(report: dict[str, Any]) -> dict[str, Any]:
 
 def picture(rows: list[dict[str, Any]], target: Path) -> None:
     """Build time and nDCG' against groups, two panels."""
-    import matplotlib  # an optional group, requirements/training.lock
+    import matplotlib
 
     matplotlib.use("svg")
     import matplotlib.pyplot as plt
 
     matplotlib.rcParams["svg.hashsalt"] = "formdex"
-    rows = sorted(rows, key=lambda r: r["groups"])
+    rows = sorted({r["groups"]: r for r in rows}.values(), key=lambda r: r["groups"])
     groups = [r["groups"] for r in rows]
     figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.2), layout="constrained")
     left.plot(groups, [r["build_s"] for r in rows], "o-", color="#33608c")
@@ -185,7 +185,12 @@ def main(argv: list[str] | None = None) -> int:
     out.mkdir(parents=True, exist_ok=True)
     results = out / "full_scale.jsonl"
     if a.picture:
-        picture([json.loads(line) for line in results.read_text().splitlines()], a.picture)
+        try:
+            picture([json.loads(line) for line in results.read_text().splitlines()], a.picture)
+        except ModuleNotFoundError as error:
+            message = f"{error.name} is missing: pip install --require-hashes -r requirements/picture.lock"
+            print(f"bench.full_scale: {message}", file=sys.stderr)
+            return 1
         return 0
     data = a.data.resolve() if a.data else generate(shared, out, a.groups, a.instances)
     index = out / f"index-{data.name}"
