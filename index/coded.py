@@ -22,7 +22,6 @@ REFINED = 8_000  # groups, the best by node and names, whose residual codes coun
 NAMED = 4_000  # groups; a name that more of them share adds none
 RAREST = 8  # of a query's names, that add groups
 LEAST_NODES = 64
-WIDER = 2  # times as many nodes come from the graph as are wanted, of which the length of their formulas chooses
 
 
 class CodedIndex:
@@ -92,9 +91,8 @@ class CodedIndex:
         query = self._embedder.embed([latex])
         vector = codes.without(query.vectors[0].astype(np.float32), self._mean)
         tables = self._coder.tables(vector, query.features, weight)
-        at_nodes = self._coder.at_nodes(vector, len(query.features))
-        chosen = self._candidates(vector, at_nodes, query.features, k)
-        score = at_nodes[self._node_of[chosen]]
+        chosen = self._candidates(vector, query.features, k)
+        score = self._coder.at_nodes(vector, len(query.features))[self._node_of[chosen]]
         names = len(self._coder.layout.names)
         for column, (codes_of, table) in enumerate(zip(self._codes, tables, strict=True)):
             if column == names and len(chosen) > max(REFINED, k):  # node and names say which are worth the rest
@@ -108,12 +106,12 @@ class CodedIndex:
         best = np.lexsort((chosen, -rounded))[:k]
         return list(zip(map(str, self._ids[chosen[best]].tolist()), rounded[best].tolist(), strict=True))
 
-    def _candidates(self, vector: np.ndarray, at_nodes: np.ndarray, features: np.ndarray, k: int) -> np.ndarray:
+    def _candidates(self, vector: np.ndarray, features: np.ndarray, k: int) -> np.ndarray:
         """int64, distinct, in any order: places of at least ``k`` groups."""
         wanted = max(MEMBERS, k)
         if wanted >= self.size:
             return np.arange(self.size)
-        near = self._near(vector, at_nodes, wanted, k)
+        near = self._near(vector, wanted, k)
         sizes = self._first[near + 1] - self._first[near]
         members = np.arange(int(sizes.sum())) + np.repeat(self._first[near] - (np.cumsum(sizes) - sizes), sizes)
         named = self._named(features)
@@ -123,14 +121,12 @@ class CodedIndex:
         taken[near] = True
         return np.concatenate((members, named[~taken[self._node_of[named]]]))
 
-    def _near(self, vector: np.ndarray, at_nodes: np.ndarray, wanted: int, k: int) -> np.ndarray:
-        """int64: the nodes best for a query that hold about ``wanted`` groups, and no fewer than ``k``."""
+    def _near(self, vector: np.ndarray, wanted: int, k: int) -> np.ndarray:
+        """int64: the nodes nearest to a query that hold about ``wanted`` groups, and no fewer than ``k``."""
         count = min(len(self._vectors), max(LEAST_NODES, -(-wanted * len(self._vectors) // self.size)))
-        near = nodes.nearest(self._graph, vector, min(len(self._vectors), WIDER * count))
-        if near is not None:  # by angle alone; some of them hold formulas of another length
-            near = near[np.argsort(-at_nodes[near], kind="stable")[:count]]
+        near = nodes.nearest(self._graph, vector, count)
         if near is None or int((self._first[near + 1] - self._first[near]).sum()) < k:
-            near = np.argsort(-at_nodes, kind="stable")
+            near = np.argsort(-(self._vectors @ vector), kind="stable")
             held = np.cumsum(self._first[near + 1] - self._first[near])
             near = near[: int(np.searchsorted(held, wanted)) + 1]
         return near

@@ -135,8 +135,7 @@ def test_residuals_count_for_the_best_by_node_and_name(index: CodedIndex, monkey
 
 def candidates(index: CodedIndex, latex: str, k: int) -> np.ndarray:
     query = embed.Embedder(Path()).embed([latex])
-    vector = query.vectors[0].astype(np.float32)
-    return index._candidates(vector, index._coder.at_nodes(vector, len(query.features)), query.features, k)
+    return index._candidates(query.vectors[0].astype(np.float32), query.features, k)
 
 
 @pytest.mark.parametrize("k", [1, 59, 400, 1000, GROUPS - 1])
