@@ -156,7 +156,7 @@ def picture(rows: list[dict[str, Any]], target: Path) -> None:
     matplotlib.use("svg")
     import matplotlib.pyplot as plt
 
-    matplotlib.rcParams["svg.hashsalt"] = "formdex"
+    matplotlib.rcParams |= {"svg.hashsalt": "formdex", "svg.fonttype": "none"}
     rows = sorted({r["groups"]: r for r in rows}.values(), key=lambda r: r["groups"])
     groups = [r["groups"] for r in rows]
     figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.2), layout="constrained")
