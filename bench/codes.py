@@ -33,7 +33,7 @@ from training import corpus as corpora
 
 CHUNK = 8192
 DENSITY = 28_320_920 / 8_400_000  # ids of rows for each group, full collection
-LAYOUTS = ("0", "6", "12", "1x12", "12+1x10", "10+4x8", "14+4x7", "14+14+14", "10+8+8x8")
+LAYOUTS = ("0", "6", "12", "12+1x10", "10+4x8", "14+4x7", "10+8+8x8")
 
 
 def layout_of(text: str) -> codes.Layout:
@@ -122,10 +122,10 @@ def line(name: str, task: Task, draws: Iterable[Iterable[np.ndarray]]) -> None:
 
 def encoded(
     layout: codes.Layout, nodes: np.ndarray, owner: np.ndarray, dictionary: grams.Dictionary, collection: Collection,
-    drawn: np.ndarray,
+    drawn: np.ndarray, taught: np.ndarray,
 ) -> tuple[codes.Coder, np.ndarray]:  # fmt: skip
-    """A coder learnt from the groups drawn, settled, and the codes of all groups."""
-    coder = codes.train(layout, nodes, dictionary, collection.vectors[drawn], owner[drawn], collection.some(drawn),
+    """A coder learnt from the groups drawn and their n-grams, settled, and uint16 (groups, columns) codes of all."""
+    coder = codes.train(layout, nodes, dictionary, collection.vectors[drawn], owner[drawn], taught,
                         collection.counts[drawn], seed=dictionary.draw)  # fmt: skip
     found, sums = [], np.zeros((len(nodes), nodes.shape[1] + 1), np.int64)
     for start in range(0, len(owner), CHUNK):
@@ -164,14 +164,15 @@ def main(argv: list[str] | None = None) -> int:
     del vectors
     nodes, owner = nodes_of(collection, a.work, a.nodes)
     drawn = np.sort(np.random.default_rng(0).choice(len(owner), min(SIZE, len(owner)), replace=False))
-    dictionary = grams.learn(collection.some(drawn), collection.counts[drawn])
+    taught = collection.some(drawn)
+    dictionary = grams.learn(taught, collection.counts[drawn])
     base = id_bits(owner, a.nodes)
     for text in a.layout:
         started, layout = time.time(), layout_of(text)
 
         def draws(layout: codes.Layout = layout) -> Iterator[Iterator[np.ndarray]]:
             for draw in range(a.draws):
-                coder, found = encoded(layout, nodes, owner, replace(dictionary, draw=draw), collection, drawn)
+                coder, found = encoded(layout, nodes, owner, replace(dictionary, draw=draw), collection, drawn, taught)
                 yield scored(coder, owner, found, queries, mean, a.weight)
 
         line(f"{text} | {base:.1f} + {layout.bits} = {base + layout.bits:.1f}", task, draws())
