@@ -1,6 +1,6 @@
 """Codes of the compressed index compared: quality by bits a group, arqmath-mini inside other real formulas.
 
-    python -m bench.codes --work DIR [--shared ../shared] [--others 684000] [--nodes 16384] [--layout 12 12+1x10 ...]
+    python -m bench.codes --work DIR [--shared ../shared] [--others 684000] [--nodes 65536] [--layout 12 12+1x10 ...]
                           [--draws 3]
 
 A layout is the bits of each name, joined by +, then parts x bits of a product stage: ``12+12+8x8`` is two names of 12
@@ -25,13 +25,14 @@ import numpy as np
 from bench.scale import YEARS, Task, top
 from encoder.model import WEIGHTS
 from evaluation.metrics import means
-from index import clusters, codes, grams, ids
+from index import clusters, codes, grams, ids, rounded
 from index.coded import NAME_WEIGHT
 from index.embed import Embedded, Embedder, stream
-from index.sample import SIZE, centred, train_nodes
+from index.sample import SIZE, by_angle, centred, train_nodes
 from training import corpus as corpora
 
 CHUNK = 8192
+THREADS = 2
 DENSITY = 28_320_920 / 8_400_000  # ids of rows for each group, full collection
 LAYOUTS = ("0", "6", "12", "12+1x10", "10+4x8", "14+4x7", "10+8+8x8")
 
@@ -77,10 +78,8 @@ def nodes_of(collection: Collection, work: Path, count: int) -> tuple[np.ndarray
     if not path.exists():
         drawn = np.random.default_rng(0).choice(len(collection.vectors), min(SIZE, len(collection.vectors)), False)
         taught = collection.vectors[np.sort(drawn)]
-        found, _ = centred(taught, train_nodes(taught, count))
-        unit = found.astype(np.float32)
-        unit /= np.linalg.norm(unit, axis=1, keepdims=True)
-        np.savez(path, nodes=found, owner=clusters.assign(collection.vectors.astype(np.float32), unit, spherical=True))
+        found, _ = centred(taught, train_nodes(taught, count, THREADS), THREADS)
+        np.savez(path, nodes=found, owner=by_angle(found, collection.vectors, THREADS))
     kept = np.load(path)
     return kept["nodes"], kept["owner"]
 
@@ -133,8 +132,10 @@ def encoded(
         features = collection.features[collection.starts[start] : collection.starts[end]]
         found.append(coder.encode(collection.vectors[part], owner[part], features, collection.counts[part]))
         rest = coder.remainder(collection.vectors[part], collection.counts[part], found[-1])
-        sums += clusters.sums(rest.astype(np.int64), owner[part], len(nodes))
-    return coder.settled(sums, np.bincount(owner, minlength=len(nodes))), np.concatenate(found)
+        clusters.add(sums, rest.astype(np.int64), owner[part])
+    coder = coder.settled(sums, np.bincount(owner, minlength=len(nodes)))
+    kept = rounded.read("nodes", rounded.sections("nodes", coder.nodes))
+    return replace(coder, nodes=kept), np.concatenate(found)
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -145,7 +146,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--others", type=int, default=684_000)
     parser.add_argument("--model", type=Path, default=WEIGHTS)
     parser.add_argument("--processes", type=int, default=2)
-    parser.add_argument("--nodes", type=int, default=16_384)
+    parser.add_argument("--nodes", type=int, default=65_536)
     parser.add_argument("--weight", type=float, default=NAME_WEIGHT)
     parser.add_argument("--layout", nargs="*", default=list(LAYOUTS))
     parser.add_argument("--draws", type=int, default=3)

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from index import bits, clusters, codes, embed, grams, ids, nodes, scratch
+from index import bits, clusters, codes, embed, grams, ids, nodes, rounded, scratch
 from index import sample as samples
 from index.corpus import Corpus
 from index.errors import BuildError
@@ -49,8 +49,7 @@ class Coding:
         """Of some formulas uint16 (n, 1 + columns), node and codes, and int32 (n, d + 1), what is left to the node."""
         if self._coder is None:
             self._coder = pickle.loads(self.path.read_bytes())
-            centres = self._coder.nodes.astype(np.float32)  # found by angle, as they were learnt
-            self._graph = nodes.build(centres / np.maximum(np.linalg.norm(centres, axis=1, keepdims=True), 1e-9))
+            self._graph = samples.angles(self._coder.nodes)  # as they were learnt
         node = nodes.owners(self._graph, embedded.vectors)
         coded = self._coder.encode(embedded.vectors, node, embedded.features, embedded.counts)
         rest = self._coder.remainder(embedded.vectors, embedded.counts, coded)
@@ -103,7 +102,7 @@ def learn(plan: Plan, formulas: list[str], model: Path, processes: int) -> tuple
     features = np.concatenate([part.features for part in parts])
     counts = np.concatenate([part.counts for part in parts])
     with Stage("learning the codes", "groups") as stage:
-        found, owner = samples.centred(vectors, samples.train_nodes(vectors, plan.nodes))
+        found, owner = samples.centred(vectors, samples.train_nodes(vectors, plan.nodes, processes), processes)
         layout = codes.Layout(tuple(plan.names), plan.parts[0], plan.parts[1])
         coder = codes.train(layout, found, grams.learn(features, counts), vectors, owner, features, counts)
         stage.update(len(vectors))
@@ -149,7 +148,7 @@ def code(
         results = embed.stream(fresh(), model, processes, Coding(folder / "coder"))
         for number, (places, (rows, rest)) in enumerate(results, done):
             table[places] = rows
-            sums += clusters.sums(rest.astype(np.int64), rows[:, 0], len(sums))
+            clusters.add(sums, rest.astype(np.int64), rows[:, 0])
             coded[places] = True
             stage.update(int(coded.sum()) if number % KEPT_EVERY == 0 else min(len(groups), (number + 1) * embed.CHUNK))
             if (number + 1) % KEPT_EVERY == 0:
@@ -185,7 +184,7 @@ def pack(coder: codes.Coder, numbers: np.ndarray, table: np.ndarray, sums: np.nd
     coder = coder.settled(sums, np.bincount(owner, minlength=len(sums)))
     order = ids.order(numbers, owner)
     sections = {
-        "vectors": coder.nodes,
+        **rounded.sections("vectors", coder.nodes),
         "lengths": coder.lengths,
         **ids.encode_members(numbers, owner, len(coder.nodes)),
     }

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
+
+Owners = Callable[[np.ndarray, np.ndarray], np.ndarray]  # (vectors, centres) -> the centre of each vector
 
 _ROWS = 4096  # vectors compared with all centres at once
 
@@ -49,13 +53,23 @@ def sums(vectors: np.ndarray, owner: np.ndarray, count: int) -> np.ndarray:
         owner: int (n,), in [0, count).
         count: owners.
     """
-    order = np.argsort(owner, kind="stable")
-    have = np.bincount(owner, minlength=count)
     result = np.zeros((count, vectors.shape[1]), vectors.dtype)
-    some = np.flatnonzero(have)
-    if len(some):
-        result[some] = np.add.reduceat(vectors[order], (np.cumsum(have) - have)[some], axis=0)
+    add(result, vectors, owner)
     return result
+
+
+def add(totals: np.ndarray, vectors: np.ndarray, owner: np.ndarray) -> None:
+    """Add vectors to the total of their owners, in place; touches no other.
+
+    Args:
+        totals: (owners, d).
+        vectors: (n, d) of the same type.
+        owner: int (n,), in [0, owners).
+    """
+    order = np.argsort(owner, kind="stable")
+    some, first = np.unique(owner[order], return_index=True)
+    if len(some):
+        totals[some] += np.add.reduceat(vectors[order], first, axis=0)
 
 
 def means(vectors: np.ndarray, owner: np.ndarray, count: int, prior: float = 0.0) -> np.ndarray:
@@ -73,7 +87,9 @@ def means(vectors: np.ndarray, owner: np.ndarray, count: int, prior: float = 0.0
     )
 
 
-def kmeans(vectors: np.ndarray, count: int, rounds: int, seed: int, spherical: bool = False) -> np.ndarray:
+def kmeans(
+    vectors: np.ndarray, count: int, rounds: int, seed: int, spherical: bool = False, owners: Owners | None = None
+) -> np.ndarray:
     """Lloyd's k-means; a centre that lost all its vectors is drawn again.
 
     Args:
@@ -82,6 +98,7 @@ def kmeans(vectors: np.ndarray, count: int, rounds: int, seed: int, spherical: b
         rounds: of assignment.
         seed: of the first centres.
         spherical: centres of unit length, nearest by inner product (Dhillon and Modha 2001).
+        owners: what finds the nearest centre of each vector; compares with all of them by default.
 
     Returns:
         float32 (min(count, n), d).
@@ -90,7 +107,7 @@ def kmeans(vectors: np.ndarray, count: int, rounds: int, seed: int, spherical: b
     count = min(count, len(vectors))
     centres = vectors[np.sort(rng.choice(len(vectors), count, replace=False))].astype(np.float32)
     for _ in range(rounds):
-        owner = assign(vectors, centres, spherical)
+        owner = assign(vectors, centres, spherical) if owners is None else owners(vectors, centres)
         centres = means(vectors, owner, count)
         empty = np.flatnonzero(np.bincount(owner, minlength=count) == 0)
         centres[empty] = vectors[rng.choice(len(vectors), len(empty), replace=False)]

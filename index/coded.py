@@ -1,7 +1,8 @@
-"""Searching an index of a large collection: the graph finds nodes, their members are scored from codes.
+"""Searching an index of a large collection: a query is compared with all nodes, their members are scored from codes.
 
-Candidates are the members of the nodes nearest to the query, and the groups that name one of the query's rarest
-n-grams wherever they are. Every candidate's score is a sum of table look-ups (``codes``).
+Candidates are the members of the best nodes, and the groups that name one of the query's rarest n-grams wherever they
+are. Every candidate's score is a sum of table look-ups (``codes``). The nodes' graph finds the node of a formula when
+the index is built; a query needs the score of every node anyway, for the groups that names add.
 """
 
 from __future__ import annotations
@@ -11,13 +12,13 @@ from typing import Any
 import numpy as np
 
 from index import bits as bit_codes
-from index import codes, grams, ids, nodes
+from index import codes, grams, ids, rounded
 from index.embed import Embedder
 
 # Of a named n-gram beside the inner product. Among 724,593 groups .03 and .045 make no difference, with one name and
 # with two; among 7.35 million .035 and .05 give .628 and .631, .02 and .08 .611 and .589 (docs/index.md).
 NAME_WEIGHT = 0.04
-MEMBERS = 40_000  # groups whose nodes are nearest. Of 7.35 million, 60,000 answer as all do, 30,000 lose .0007
+MEMBERS = 40_000  # groups of the best nodes. Of 7.35 million, 60,000 answer as all do, 30,000 lose .0007
 REFINED = 8_000  # groups, the best by node and names, whose residual codes count: a look-up for each of many columns
 NAMED = 4_000  # groups; a name that more of them share adds none
 RAREST = 8  # of a query's names, that add groups
@@ -41,7 +42,7 @@ class CodedIndex:
         plan = header["plan"]
         layout = codes.Layout(tuple(plan["names"]), *plan["parts"])
         kept = {name: sections[name] for name in ("blocks", "shift", "members")}
-        self._vectors = sections["vectors"].astype(np.float32)
+        self._vectors = rounded.read("vectors", sections)
         self._ids, node = ids.decode_members(kept, len(self._vectors))
         if len(self._ids) != header["groups"] or self._vectors.shape != (header["nodes"], header["dim"]):
             raise ValueError(f"{len(self._ids)} ids, vectors {self._vectors.shape}; {header['groups']} groups")
@@ -62,7 +63,6 @@ class CodedIndex:
             np.concatenate(([0], np.cumsum(np.bincount(self._codes[c], minlength=1 << bits))))
             for c, bits in enumerate(layout.names)
         ]
-        self._graph = nodes.build(self._vectors)
         mean = np.bincount(node, minlength=len(self._vectors)) @ self._vectors
         self._mean = (mean / max(1e-9, float(np.linalg.norm(mean)))).astype(np.float32)
 
@@ -91,8 +91,9 @@ class CodedIndex:
         query = self._embedder.embed([latex])
         vector = codes.without(query.vectors[0].astype(np.float32), self._mean)
         tables = self._coder.tables(vector, query.features, weight)
-        chosen = self._candidates(vector, query.features, k)
-        score = self._coder.at_nodes(vector, len(query.features))[self._node_of[chosen]]
+        at = self._coder.at_nodes(vector, len(query.features))
+        chosen = self._candidates(at, query.features, k)
+        score = at[self._node_of[chosen]]
         names = len(self._coder.layout.names)
         for column, (codes_of, table) in enumerate(zip(self._codes, tables, strict=True)):
             if column == names and len(chosen) > max(REFINED, k):  # node and names say which are worth the rest
@@ -106,12 +107,12 @@ class CodedIndex:
         best = np.lexsort((chosen, -rounded))[:k]
         return list(zip(map(str, self._ids[chosen[best]].tolist()), rounded[best].tolist(), strict=True))
 
-    def _candidates(self, vector: np.ndarray, features: np.ndarray, k: int) -> np.ndarray:
+    def _candidates(self, at: np.ndarray, features: np.ndarray, k: int) -> np.ndarray:
         """int64, distinct, in any order: places of at least ``k`` groups."""
         wanted = max(MEMBERS, k)
         if wanted >= self.size:
             return np.arange(self.size)
-        near = self._near(vector, wanted, k)
+        near = self._near(at, wanted, k)
         sizes = self._first[near + 1] - self._first[near]
         members = np.arange(int(sizes.sum())) + np.repeat(self._first[near] - (np.cumsum(sizes) - sizes), sizes)
         named = self._named(features)
@@ -121,15 +122,15 @@ class CodedIndex:
         taken[near] = True
         return np.concatenate((members, named[~taken[self._node_of[named]]]))
 
-    def _near(self, vector: np.ndarray, wanted: int, k: int) -> np.ndarray:
-        """int64: the nodes nearest to a query that hold about ``wanted`` groups, and no fewer than ``k``."""
-        count = min(len(self._vectors), max(LEAST_NODES, -(-wanted * len(self._vectors) // self.size)))
-        near = nodes.nearest(self._graph, vector, count)
-        if near is None or int((self._first[near + 1] - self._first[near]).sum()) < k:
-            near = np.argsort(-(self._vectors @ vector), kind="stable")
-            held = np.cumsum(self._first[near + 1] - self._first[near])
-            near = near[: int(np.searchsorted(held, wanted)) + 1]
-        return near
+    def _near(self, at: np.ndarray, wanted: int, k: int) -> np.ndarray:
+        """int64, in any order: the best nodes, about as many as hold ``wanted`` groups, and no fewer than ``k``."""
+        count = max(LEAST_NODES, -(-wanted * len(at) // self.size))
+        while count < len(at):
+            near = np.argpartition(-at, count)[:count]
+            if int((self._first[near + 1] - self._first[near]).sum()) >= k:
+                return near
+            count *= 2
+        return np.arange(len(at))
 
     def _named(self, features: np.ndarray) -> np.ndarray:
         """int64, distinct: groups that name one of the query's rarest n-grams, if not too many do."""

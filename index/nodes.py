@@ -2,8 +2,7 @@
 
 The nodes are the distinct vectors; any number of groups may belong to one. The graph is built by hnswlib (Malkov and
 Yashunin 2018) on one thread with a fixed seed, hence reproducible. It can be kept as its links alone, about 13 bits
-each: hnswlib's own saved form repeats the vectors in float32 and takes ten times as much. Without kept links it is
-built again from the vectors, which gives the same graph.
+each: hnswlib's own saved form repeats the vectors in float32 and takes ten times as much.
 """
 
 from __future__ import annotations
@@ -185,16 +184,17 @@ def nearest(index: hnswlib.Index, query: np.ndarray, count: int) -> np.ndarray |
     return found[0].astype(np.int64)
 
 
-def owners(index: hnswlib.Index, vectors: np.ndarray) -> np.ndarray:
+def owners(index: hnswlib.Index, vectors: np.ndarray, threads: int = 1) -> np.ndarray:
     """The node that the graph finds nearest to each vector; the same for a vector in any company.
 
     Args:
         index: the graph.
         vectors: float (n, d).
+        threads: that search; the answer is the same with any number.
 
     Returns:
         int64 (n,) places of nodes.
     """
     index.set_ef(EF_OWNER)
-    found, _ = index.knn_query(vectors.astype(np.float32), k=1, num_threads=1)
+    found, _ = index.knn_query(vectors.astype(np.float32), k=1, num_threads=threads)
     return found[:, 0].astype(np.int64)

@@ -1,8 +1,8 @@
 """What the index keeps, from the number of groups and the bytes left. Pure arithmetic; obeyed by the build.
 
 Exact form: every group's vector in float16, its id, and its n-grams. Where room is short the graph's links go first
-(loading then builds the graph again), next the n-grams that few groups have, then all n-grams. A collection whose
-vectors do not fit is for ``plan_coded``.
+(a query is then compared with every vector), next the n-grams that few groups have, then all n-grams. A collection
+whose vectors do not fit is for ``plan_coded``.
 """
 
 from __future__ import annotations
@@ -119,5 +119,7 @@ def decide(groups: int, dim: int, budget: int, ids: int, lexical: Mapping[int, i
         parts["graph"] = graph
         plan.reasons.append(f"the graph's links are kept: {graph:,} bytes fit, loading is quick")
     else:
-        plan.reasons.append(f"the graph is built again at loading: {graph:,} bytes do not fit the {left:,} left")
+        plan.reasons.append(
+            f"queries are compared with all vectors: the graph's {graph:,} bytes do not fit the {left:,} left"
+        )
     return plan

@@ -17,9 +17,10 @@ from index.errors import PlanError
 from index.plan import RESERVE, Plan
 from index.sample import SIZE
 
-NODE_SHARE = 12  # nodes take at most one byte in 12
-MOST_NODES, LEAST_NODES = 16_384, 256
+NODE_SHARE = 7  # nodes take at most one byte in 7
+MOST_NODES, LEAST_NODES = 65_536, 256
 GROUPS_A_NODE = 8  # at least, in the mean
+SAMPLE_A_NODE = 3
 ENOUGH = 12  # code bits a group below which groups in comments alone are dropped
 FEWEST = 6  # code bits a group below which groups with few instances are dropped
 NAME_BITS = (FEWEST, 14)
@@ -61,8 +62,8 @@ def fixed_bytes(nodes: int, dim: int, layout: Layout) -> int:
 
 
 def _node_bytes(nodes: int, dim: int) -> int:
-    """Bytes of the nodes: float16 vectors and a byte of length."""
-    return (2 * dim + 1) * nodes
+    """Bytes of the nodes: a byte a number and one of length, and the steps of the numbers."""
+    return (dim + 1) * nodes + 8 * dim
 
 
 def code_bytes(groups: int, layout: Layout) -> int:
@@ -122,7 +123,7 @@ def decide(kinds: Kinds, dim: int, budget: int) -> tuple[Plan, np.ndarray]:
 
 def _node_count(groups: int, dim: int, budget: int) -> int:
     """The largest power of two that the bytes and the groups allow."""
-    most = min(MOST_NODES, budget // NODE_SHARE // (2 * dim), groups // GROUPS_A_NODE, SIZE // 4)
+    most = min(MOST_NODES, budget // NODE_SHARE // (dim + 1), groups // GROUPS_A_NODE, SIZE // SAMPLE_A_NODE)
     return max(LEAST_NODES, 1 << max(0, int(most).bit_length() - 1)) if most >= LEAST_NODES else LEAST_NODES
 
 

@@ -6,13 +6,14 @@ the rows. Only their formulas are held.
 
 from __future__ import annotations
 
+import hnswlib
 import numpy as np
 
-from index import clusters
+from index import clusters, nodes
 from index.corpus import Chunk
 
-SIZE = 200_000  # groups: 12 for each of 16,384 nodes
-NODE_ROUNDS = 5  # of k-means
+SIZE = 200_000  # groups: 3 for each of 65,536 nodes, which move to the mean of all their members in the end
+NODE_ROUNDS = 3  # of k-means
 _MIX = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))  # SplitMix64 (Steele et al. 2014)
 
 
@@ -60,33 +61,57 @@ def mixed(values: np.ndarray) -> np.ndarray:
     return x ^ (x >> np.uint64(31))
 
 
-def train_nodes(vectors: np.ndarray, count: int, seed: int = 0) -> np.ndarray:
+def train_nodes(vectors: np.ndarray, count: int, threads: int = 1, seed: int = 0) -> np.ndarray:
     """Nodes of a collection that is too large to keep exactly.
 
     Args:
         vectors: float (n, d), a sample.
         count: nodes wanted.
+        threads: that search; the nodes are the same with any number.
         seed: of the first centres.
 
     Returns:
-        float16 (k, d), distinct, k at most ``count`` and n.
+        float16 (k, d), distinct, of unit length, k at most ``count`` and n.
     """
-    centres = clusters.kmeans(vectors.astype(np.float32), count, NODE_ROUNDS, seed, spherical=True)
-    found = np.unique(centres.astype(np.float16), axis=0)
-    return np.ascontiguousarray(found)
+    found, _ = nodes.distinct(np.ascontiguousarray(vectors))  # the graph wants no centre twice
+    centres = clusters.kmeans(
+        found.astype(np.float32), count, NODE_ROUNDS, seed, True, lambda some, of: by_angle(of, some, threads)
+    )
+    return np.ascontiguousarray(np.unique(centres.astype(np.float16), axis=0))
 
 
-def centred(vectors: np.ndarray, found: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def centred(vectors: np.ndarray, found: np.ndarray, threads: int = 1) -> tuple[np.ndarray, np.ndarray]:
     """Nodes at the mean of their vectors, so that no code is spent on the way there from unit length.
 
     Args:
         vectors: float (n, d), a sample.
         found: float16 (k, d), of ``train_nodes``.
+        threads: that search.
 
     Returns:
         (float16 (k, d), int64 (n,)): the means, unit length where a node has no vector; the node of each vector.
     """
     vectors = vectors.astype(np.float32)
-    owner = clusters.assign(vectors, found.astype(np.float32), spherical=True)
+    owner = by_angle(found, vectors, threads)
     have = np.bincount(owner, minlength=len(found))[:, None]
     return np.where(have > 0, clusters.means(vectors, owner, len(found)), found).astype(np.float16), owner
+
+
+def by_angle(centres: np.ndarray, vectors: np.ndarray, threads: int = 1) -> np.ndarray:
+    """The centre that a graph over them finds nearest by angle to each vector.
+
+    Args:
+        centres: float (k, d), of any length.
+        vectors: float (n, d).
+        threads: that search.
+
+    Returns:
+        int64 (n,).
+    """
+    return nodes.owners(angles(centres), vectors, threads)
+
+
+def angles(centres: np.ndarray) -> hnswlib.Index:
+    """The graph over the directions of centres, float (k, d)."""
+    centres = centres.astype(np.float32)
+    return nodes.build(centres / np.maximum(np.linalg.norm(centres, axis=1, keepdims=True), 1e-9))

@@ -40,12 +40,9 @@ class Index:
         self._members = np.argsort(self._node_of, kind="stable")
         self._first = np.concatenate(([0], np.cumsum(np.bincount(self._node_of, minlength=count))))
         self._graph = None
-        if count > NEAR:  # below, every node is looked at anyway
-            if "graph.links" in sections:
-                kept = nodes.Links(sections["graph.levels"], sections["graph.links"], header["entry"])
-                self._graph = nodes.restore(self._vectors, kept)
-            else:
-                self._graph = nodes.build(self._vectors)
+        if "graph.links" in sections and count > NEAR:  # with fewer, every node is looked at anyway
+            kept = nodes.Links(sections["graph.levels"], sections["graph.links"], header["entry"])
+            self._graph = nodes.restore(self._vectors, kept)
         self._lexical = None
         if "lexical.keys" in sections:
             parts = {name: sections[f"lexical.{name}"] for name in ("hashes", "keys", "counts")}
@@ -118,12 +115,12 @@ class Index:
 
     def _candidates(self, vector: np.ndarray, lexical: np.ndarray | None, k: int, weight: float) -> np.ndarray:
         """int64, ascending: places of at least ``k`` groups, the nearest nodes' members and the lexically best."""
-        found = None
         count = max(NEAR, k)
-        if self._graph is not None and count < len(self._vectors):
-            found = nodes.nearest(self._graph, vector, count)
-        if found is None:  # few nodes, or a graph with parts out of reach: all groups are candidates
+        if count >= len(self._vectors):
             return np.arange(self.size)
+        found = None if self._graph is None else nodes.nearest(self._graph, vector, count)
+        if found is None:  # no room for links, or parts of the graph out of reach
+            found = np.argpartition(-(self._vectors @ vector), count)[:count]
         marked = np.zeros(self.size, bool)
         starts, counts = self._first[found], self._first[found + 1] - self._first[found]
         offsets = np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts)

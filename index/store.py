@@ -26,7 +26,7 @@ from index.errors import StoreError
 
 FILE = "formdex.index"
 MAGIC = b"FORMDEX\n"
-VERSION = 2  # 2: lengths of nodes, names hashed anew
+VERSION = 3  # 2: lengths of nodes, names hashed anew; 3: nodes in bytes
 _HEAD = struct.Struct("<8sII16s")
 _ALIGN = 64
 _DTYPES = frozenset(("uint8", "uint16", "uint32", "int64", "float16", "float32"))

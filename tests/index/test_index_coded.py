@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from index import bits, build, coded, codes, embed, grams, ids, nodes, plan, plan_coded, search, store
+from index import bits, build, coded, codes, embed, grams, ids, plan, plan_coded, search, store
 from index.coded import CodedIndex
 from index.errors import PlanError, StoreError
 from tests.index import coded_stand_in
@@ -79,11 +79,12 @@ def brute(folder: Path, latex: str, weight: float) -> dict[str, float]:
     numbers, node = ids.decode_members(sections, header["nodes"])
     query = coded_stand_in.GramEmbedder(Path()).embed([latex])
     vector = query.vectors[0].astype(np.float32)
-    mean = sections["vectors"].astype(np.float32)[node].mean(axis=0)
+    centres = sections["vectors"] * sections["vectors.step"] + sections["vectors.low"]
+    mean = centres[node].mean(axis=0)
     vector = vector - (vector @ mean) * mean / (mean @ mean)
     hashes = bits.read_ascending(sections["dictionary.hashes"]).astype(np.uint32)
     dictionary = grams.Dictionary(hashes, sections["dictionary.steps"])
-    rebuilt = sections["vectors"].astype(np.float32)[node]
+    rebuilt = centres[node]
     apart = sections["lengths"][node] / codes.LENGTH_STEPS - math.log(max(grams.SHORTEST, len(query.features)))
     bonus = -codes.LENGTH_WEIGHT * np.where(apart > 0, codes.LONGER, -1) * apart
     width = rebuilt.shape[1] // LAYOUT.parts
@@ -135,7 +136,8 @@ def test_residuals_count_for_the_best_by_node_and_name(index: CodedIndex, monkey
 
 def candidates(index: CodedIndex, latex: str, k: int) -> np.ndarray:
     query = embed.Embedder(Path()).embed([latex])
-    return index._candidates(query.vectors[0].astype(np.float32), query.features, k)
+    at = index._coder.at_nodes(query.vectors[0].astype(np.float32), len(query.features))
+    return index._candidates(at, query.features, k)
 
 
 @pytest.mark.parametrize("k", [1, 59, 400, 1000, GROUPS - 1])
@@ -162,13 +164,17 @@ def test_groups_that_name_the_querys_rarest_ngrams_are_candidates(index: CodedIn
     assert added
 
 
-def test_a_graph_that_reaches_too_little_is_no_loss(index: CodedIndex, monkeypatch: pytest.MonkeyPatch) -> None:
-    before = [index.search(latex) for latex in QUERIES]
-    monkeypatch.setattr(nodes, "nearest", lambda *_: None)
-    for latex, answer in zip(QUERIES, before, strict=True):
-        check(index.search(latex), 1000)
-        check(index.search(latex, 5), 5)
-        assert index.search(latex, 5)[0] == answer[0]
+def test_best_nodes_with_too_few_groups_are_not_enough(index: CodedIndex, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(coded, "MEMBERS", 1)
+    monkeypatch.setattr(coded, "LEAST_NODES", 1)
+    monkeypatch.setattr(coded, "NAMED", 0)
+    at = np.linspace(0, 1, len(index._vectors))
+    for k in (1, 5, 100, GROUPS):
+        near = index._near(at, max(coded.MEMBERS, k), k)
+        held = int((index._first[near + 1] - index._first[near]).sum())
+        assert held >= k
+        assert at[near].min() >= np.delete(at, near).max(initial=0)
+        check(index.search("x", k), k)
 
 
 def test_equal_scores_come_in_order_of_place(index: CodedIndex) -> None:
@@ -234,6 +240,8 @@ DAMAGE: dict[str, tuple[Callable[[dict, Sections], None], str]] = {
     "a group too many": (said("groups", GROUPS + 1), "1501 groups"),
     "a node too many": (said("nodes", 33), "vectors"),
     "another dimension": (said("dim", 8), "vectors"),
+    "no steps": (without("vectors.step"), "'vectors.step'"),
+    "a step less": (changed("vectors.low", lambda a: a[1:]), "of steps"),
 }  # fmt: skip
 
 

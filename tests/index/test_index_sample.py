@@ -95,7 +95,8 @@ def test_centred_nodes_are_the_means_of_those_nearest_by_angle() -> None:
     found = train_nodes(vectors, 20)
     lonely = -vectors.astype(np.float32).mean(axis=0)  # nearer to none than some other node
     found = np.concatenate((found, (lonely / np.linalg.norm(lonely))[None])).astype(np.float16)
-    near = vectors.astype(np.float32) @ found.astype(np.float32).T
+    unit = found.astype(np.float32) / np.linalg.norm(found.astype(np.float32), axis=1, keepdims=True)
+    near = vectors.astype(np.float32) @ unit.T
     means, owner = centred(vectors, found)
     assert np.array_equal(owner, near.argmax(axis=1))
     for node in range(len(found)):

@@ -92,6 +92,20 @@ def test_a_graph_with_parts_out_of_reach_costs_time_only(index: Index, monkeypat
     assert got[:200] == want[:200]
 
 
+def test_without_kept_links_all_are_compared(built: Built, model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = built(collection(600))
+    meta, sections = store.read(folder)
+    assert "graph.links" in sections
+    store.write(folder, meta, {name: part for name, part in sections.items() if not name.startswith("graph")})
+    monkeypatch.setattr(nodes, "build", None)  # loading would take a minute where links do not fit
+    monkeypatch.setattr(search, "NEAR", 50)
+    index = Index.open(folder, model)
+    assert isinstance(index, Index)
+    near = index._vectors @ index._embedder.embed(["x + y"]).vectors[0].astype(np.float32)
+    best = np.sort(near[index._node_of])[::-1][:50]
+    assert np.allclose([score for _, score in index.search("x + y", 50, weight=0.0)], best, atol=1e-6)
+
+
 def test_many_groups_of_one_vector(built: Built, model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = [[i, 1, 1, "answer", "", i, i, "", "x" if i % 2 else f"x {i}"] for i in range(1, 6001)]
     index = Index.open(built(rows), model)
@@ -132,6 +146,7 @@ def test_mini_meets_its_figures(mini: Path, weights: Path, tmp_path: Path, capsy
     build_s = time.monotonic() - started
     started = time.monotonic()
     index = Index.open(tmp_path / "index")
+    assert isinstance(index, Index)
     load_s = time.monotonic() - started
     rng = np.random.default_rng(1)
     shares = []
