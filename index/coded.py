@@ -15,9 +15,9 @@ from index import bits as bit_codes
 from index import codes, grams, ids, rounded
 from index.embed import Embedder
 
-# Of a named n-gram beside the inner product. Among 724,593 groups .03 and .045 make no difference, with one name and
-# with two; among 7.35 million .035 and .05 give .628 and .631, .02 and .08 .611 and .589 (docs/index.md).
-NAME_WEIGHT = 0.04
+# Of a named n-gram beside the inner product. Among 724,593 groups, names of 8 and 10 bits: .03 has .003 more than .04,
+# .02 is in between, .01 has .006 less; names of 12 bits do not care (docs/index.md).
+NAME_WEIGHT = 0.03
 MEMBERS = 40_000  # groups of the best nodes. Of 7.35 million, 60,000 answer as all do, 30,000 lose .0007
 REFINED = 8_000  # groups, the best by node and names, whose residual codes count: a look-up for each of many columns
 NAMED = 4_000  # groups; a name that more of them share adds none

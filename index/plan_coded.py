@@ -24,8 +24,9 @@ SAMPLE_A_NODE = 3
 ENOUGH = 12  # code bits a group below which groups in comments alone are dropped
 FEWEST = 6  # code bits a group below which groups with few instances are dropped
 NAME_BITS = (FEWEST, 14)
-PARTS = ((1, 8), (1, 10), (1, 12), (2, 8), (2, 10), (4, 8), (4, 10), (8, 8), (8, 10), (16, 8), (16, 10), (32, 8),
-         (64, 8))  # fmt: skip
+PARTED_NAME = 10  # bits of a name that has a residual after it
+PARTS = ((1, 8), (1, 10), (1, 12), (2, 8), (2, 10), (4, 7), (4, 8), (4, 10), (8, 7), (8, 8), (8, 10), (16, 7), (16, 8),
+         (16, 10), (32, 7), (32, 8), (64, 7), (64, 8))  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,7 @@ class Kinds:
 def layouts(dim: int) -> list[Layout]:
     """The layouts that a plan chooses from, by ascending bits: the name grows, then what is left of the vector."""
     found = [Layout((bits,)) for bits in range(NAME_BITS[0], NAME_BITS[1] + 1)]
-    return found + [Layout((NAME_BITS[1],), parts, bits) for parts, bits in PARTS if dim % parts == 0]
+    return found + [Layout((PARTED_NAME,), parts, bits) for parts, bits in PARTS if dim % parts == 0]
 
 
 def fixed_bytes(nodes: int, dim: int, layout: Layout) -> int:
