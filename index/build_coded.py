@@ -27,7 +27,7 @@ from index.progress import Stage
 
 KEPT_EVERY = 16  # chunks between two entries of what is done
 CODING = 1.35  # time of a coded formula against an encoded one: 1.28 at full size, reading the file included
-# Time kept for what follows the coding: seconds, and a share of the whole. At full size packing takes 7 seconds of 2,879.
+# Time kept for what follows the coding: seconds, and a share of the whole. Packing takes 7 of 2,879 s at full size.
 PACKING_S, PACKING_SHARE = 30.0, 0.02
 
 
