@@ -22,8 +22,8 @@ EF_CONSTRUCTION = 100
 SEED = 20_200_101
 MEAN_LINKS = 24  # links a node has at M = 16, all levels together; for estimates before there is a graph
 
-# Queue when a vector's own node is sought: of 65,536 nodes it finds the nearest for .997 of the vectors, and loses .0002
-# of the cosine in the mean. 64 finds all and takes 1.8 times as long, a tenth of the time to code a formula.
+# Queue when a vector's own node is sought: of 65,536 nodes it finds the nearest for .997 of the vectors, and the
+# cosine loses .0002 in the mean. 64 finds all and takes 1.8 times as long, a tenth of the time to code a formula.
 EF_OWNER = 32
 
 _LEVEL_BITS = 4  # the level of a node is below 16 up to 16**16 nodes
