@@ -145,7 +145,7 @@ def code(
             else:
                 yield places, formulas
 
-    with Stage("coding", "formulas", len(groups)) as stage:
+    with Stage("coding", "formulas", len(groups), min(len(groups), done * embed.CHUNK)) as stage:
         results = embed.stream(fresh(), model, processes, Coding(folder / "coder"))
         for number, (places, (rows, rest)) in enumerate(results, done):
             table[places] = rows

@@ -18,11 +18,12 @@ class Stage:
         name: what is done.
         unit: what ``update`` counts.
         total: how much there is to do, in the unit that ``share`` of ``update`` refers to; 0 where unknown.
+        before: what a run that was cut had done, in the unit of ``update``; neither rate nor time left counts it.
         stream: stderr by default.
     """
 
-    def __init__(self, name: str, unit: str, total: float = 0, stream: TextIO | None = None) -> None:
-        self.name, self.unit, self.total = name, unit, total
+    def __init__(self, name: str, unit: str, total: float = 0, before: int = 0, stream: TextIO | None = None) -> None:
+        self.name, self.unit, self.total, self.before = name, unit, total, before
         self._stream = sys.stderr if stream is None else stream
         self._terminal = self._stream.isatty()
         self._every = EVERY_S_TERMINAL if self._terminal else EVERY_S
@@ -42,11 +43,14 @@ class Stage:
             return
         self._last = now
         seconds = now - self.started
-        line = f"{self.name}: {done:,} {self.unit}, {done / seconds:,.0f} {self.unit}/s"
+        line = f"{self.name}: {done:,} {self.unit}, {max(0, done - self.before) / seconds:,.0f} {self.unit}/s"
         if share is None and self.total:
             share = done / self.total
         if share:
-            line += f", {min(share, 1.0):.0%} done, {max(0.0, seconds / share - seconds):,.0f} s left"
+            line += f", {min(share, 1.0):.0%} done"
+            now_done = share - (self.before / self.total if self.total else 0)
+            if now_done > 0:
+                line += f", {max(0.0, seconds * (1 - share) / now_done):,.0f} s left"
         print(f"\r{line}\x1b[K" if self._terminal else line, end="" if self._terminal else "\n", file=self._stream)
         self._stream.flush()
 
