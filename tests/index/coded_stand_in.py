@@ -50,6 +50,7 @@ CONSTANTS: list[tuple[Any, str, Any]] = [
     (plan_coded, "LEAST_NODES", 8),
     (plan_coded, "MOST_NODES", 32),
     (plan_coded, "NAME_BITS", (6, 7)),
+    (plan_coded, "PARTED_NAME", 7),
     (plan_coded, "PARTS", ((1, 4), (4, 5))),
     (coded, "MEMBERS", 60),
     (coded, "NAMED", 40),
