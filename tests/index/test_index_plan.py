@@ -36,7 +36,7 @@ def test_short_of_room_the_graph_goes_first_then_rare_n_grams_then_all() -> None
     assert steps[0] == (True, 1)
     assert steps[1] == (False, 1)
     least = [s[1] for s in steps]
-    assert [x for i, x in enumerate(least) if not i or least[i - 1] != x] == [1, 2, 8, 32, 0]
+    assert [x for i, x in enumerate(least) if not i or least[i - 1] != x] == [*plan.LEAST_GROUPS, 0]
 
 
 def test_too_large_is_one_line() -> None:
