@@ -34,7 +34,7 @@ from training import corpus as corpora
 CHUNK = 8192
 THREADS = 2
 DENSITY = 28_320_920 / 8_400_000  # ids of rows for each group, full collection
-LAYOUTS = ("0", "6", "12", "12+1x10", "10+4x8", "14+4x7", "10+8+8x8")
+LAYOUTS = ("0", "4", "10", "10+1x10", "12+4x7", "4+4x9", "12+4+8x8")  # the table of docs/index.md
 
 
 def layout_of(text: str) -> codes.Layout:

@@ -59,7 +59,10 @@ DAMAGE: dict[str, tuple[Callable[[bytes], bytes], str]] = {
     "foreign": (lambda data: b"PK\x03\x04" + data, "not a Formdex index"),
     "flipped magic": (flip(2), "not a Formdex index"),
     "cut in the head": (lambda data: data[:20], "head: truncated at 20 bytes, expected 32"),
-    "other version": (lambda data: data[:8] + b"\7" + data[9:], f"this program reads {store.VERSION}; build"),
+    "other version": (
+        lambda data: data[:8] + b"\7" + data[9:],
+        f"format version 7, this program reads {store.VERSION}; build",
+    ),
     "flipped version": (flip(9), f"format version {1024 + store.VERSION}, this program reads"),
     "flipped table length": (flip(13), "section table: "),
     "flipped table checksum": (flip(17), "section table: checksum differs"),
