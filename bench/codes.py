@@ -25,7 +25,7 @@ import numpy as np
 from bench.scale import YEARS, Task, top
 from encoder.model import WEIGHTS
 from evaluation.metrics import means
-from index import clusters, codes, grams, ids, rounded
+from index import cells, clusters, codes, grams, ids, rounded
 from index.coded import NAME_WEIGHT
 from index.embed import Embedded, Embedder, stream
 from index.sample import SIZE, by_angle, centred, train_nodes
@@ -95,11 +95,18 @@ def scored(
     coder: codes.Coder, owner: np.ndarray, coded: np.ndarray, queries: list[Embedded], mean: np.ndarray, weight: float
 ) -> Iterator[np.ndarray]:
     """Scores of all groups for each query."""
+    order = np.argsort(owner, kind="stable")
+    first = np.concatenate(([0], np.cumsum(np.bincount(owner, minlength=len(coder.nodes)))))
+    names = coded[order, 0] if coded.shape[1] else np.empty(len(order), np.uint16)
     for query in queries:
-        vector = codes.without(query.vectors[0].astype(np.float32), mean)
-        total = coder.at_nodes(vector, len(query.features))[owner]
-        for column, table in enumerate(coder.tables(vector, query.features, weight)):
+        whole = query.vectors[0].astype(np.float32)
+        vector = whole - codes.usual(whole, mean)
+        total = coder.at_nodes(coder.nodes @ vector, len(query.features))[owner]
+        for column, table in enumerate(coder.tables(vector, coder.lexical(query.features), weight)):
             total = total + table[coded[:, column]]
+        cosines = coder.nodes @ whole / coder.norms
+        own, worth = cells.members(*cells.own(coder, whole, cosines, query.features), first, names)
+        total[order[own]] += worth
         yield total
 
 

@@ -1,8 +1,9 @@
 """Searching an index of a large collection: a query is compared with all nodes, their members are scored from codes.
 
-Candidates are the members of the best nodes, and the groups that name one of the query's rarest n-grams wherever they
-are. Every candidate's score is a sum of table look-ups (``codes``). The nodes' graph finds the node of a formula when
-the index is built; a query needs the score of every node anyway, for the groups that names add.
+Candidates are the members of the best nodes, the groups that name one of the query's rarest n-grams wherever they are,
+and those with about the codes that the query itself would have (``cells``). Every candidate's score is a sum of table
+look-ups (``codes``). The nodes' graph finds the node of a formula when the index is built; a query needs the score of
+every node anyway, for the groups that names add.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from index import bits as bit_codes
-from index import codes, grams, ids, rounded
+from index import cells, codes, grams, ids, rounded
 from index.embed import Embedder
 
 # Of a named n-gram beside the inner product. Among 724,593 groups, names of 8 and 10 bits: .03 has .003 more than .04,
@@ -65,6 +66,7 @@ class CodedIndex:
         ]
         mean = np.bincount(node, minlength=len(self._vectors)) @ self._vectors
         self._mean = (mean / max(1e-9, float(np.linalg.norm(mean)))).astype(np.float32)
+        self._along = self._vectors @ self._mean
 
     @property
     def size(self) -> int:
@@ -89,14 +91,18 @@ class CodedIndex:
         """
         k = max(0, min(k, self.size))
         query = self._embedder.embed([latex])
-        vector = codes.without(query.vectors[0].astype(np.float32), self._mean)
-        tables = self._coder.tables(vector, query.features, weight)
-        at = self._coder.at_nodes(vector, len(query.features))
-        chosen = self._candidates(at, query.features, k)
+        whole = query.vectors[0].astype(np.float32)
+        vector = whole - codes.usual(whole, self._mean)
+        products = self._vectors @ vector
+        lexical = self._coder.lexical(query.features)
+        at = self._coder.at_nodes(products, len(query.features))
+        own, worth = self._own(whole, products, query.features)
+        chosen = _joined(own, self._candidates(at, lexical, k))
         score = at[self._node_of[chosen]]
-        names = len(self._coder.layout.names)
+        score[: len(own)] += worth
+        tables = self._coder.tables(vector, lexical, weight)
         for column, (codes_of, table) in enumerate(zip(self._codes, tables, strict=True)):
-            if column == names and len(chosen) > max(REFINED, k):  # node and names say which are worth the rest
+            if column == len(lexical) and len(chosen) > max(REFINED, k):  # node and names say which are worth the rest
                 near = np.argpartition(-score, max(REFINED, k))[: max(REFINED, k)]
                 chosen, score = chosen[near], score[near]
             score += table[codes_of[chosen]]
@@ -107,7 +113,20 @@ class CodedIndex:
         best = np.lexsort((chosen, -rounded))[:k]
         return list(zip(map(str, self._ids[chosen[best]].tolist()), rounded[best].tolist(), strict=True))
 
-    def _candidates(self, at: np.ndarray, features: np.ndarray, k: int) -> np.ndarray:
+    def _own(self, query: np.ndarray, products: np.ndarray, features: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(int64, ascending; float32): places of the groups with about the query's own codes, what they are worth.
+
+        Args:
+            query: float32 (d,), whole.
+            products: float32 (K,), of the nodes and the query less what is usual (``codes.usual``).
+            features: uint32 (f,), its n-grams.
+        """
+        usual = codes.usual(query, self._mean) @ self._mean
+        cosines = (products + usual * self._along) / self._coder.norms
+        nodes, worth = cells.own(self._coder, query, cosines, features)
+        return cells.members(nodes, worth, self._first, self._codes[0] if len(nodes) else self._node_of)
+
+    def _candidates(self, at: np.ndarray, lexical: list[np.ndarray], k: int) -> np.ndarray:
         """int64, distinct, in any order: places of at least ``k`` groups."""
         wanted = max(MEMBERS, k)
         if wanted >= self.size:
@@ -115,7 +134,7 @@ class CodedIndex:
         near = self._near(at, wanted, k)
         sizes = self._first[near + 1] - self._first[near]
         members = np.arange(int(sizes.sum())) + np.repeat(self._first[near] - (np.cumsum(sizes) - sizes), sizes)
-        named = self._named(features)
+        named = self._named(lexical)
         if not len(named):
             return members
         taken = np.zeros(len(self._vectors), bool)
@@ -132,11 +151,10 @@ class CodedIndex:
             count *= 2
         return np.arange(len(at))
 
-    def _named(self, features: np.ndarray) -> np.ndarray:
+    def _named(self, lexical: list[np.ndarray]) -> np.ndarray:
         """int64, distinct: groups that name one of the query's rarest n-grams, if not too many do."""
         found = [np.empty(0, np.int32)]
-        for column, bits in enumerate(self._coder.layout.names):
-            worth = grams.query_table(self._coder.dictionary, features, bits, column)
+        for column, worth in enumerate(lexical):
             rarest = np.argsort(-worth, kind="stable")[:RAREST]
             starts = self._name_starts[column]
             for name in rarest[worth[rarest] > 0].tolist():
@@ -144,6 +162,14 @@ class CodedIndex:
                     found.append(self._by_name[column][starts[name] : starts[name + 1]])
         joined = np.concatenate(found).astype(np.int64)
         return joined if len(self._by_name) < 2 else np.unique(joined)
+
+
+def _joined(some: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """int64, distinct: places in ``some``, ascending, then those of ``others``, distinct, that are not in ``some``."""
+    if not len(some):
+        return others
+    at = np.minimum(np.searchsorted(some, others), len(some) - 1)
+    return np.concatenate((some, others[some[at] != others]))
 
 
 def _check(coder: codes.Coder) -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from index import bits, build, coded, codes, embed, grams, ids, plan, plan_coded, search, store
+from index import bits, build, cells, coded, codes, embed, grams, ids, plan, plan_coded, search, store
 from index.coded import CodedIndex
 from index.errors import PlanError, StoreError
 from tests.index import coded_stand_in
@@ -18,33 +18,45 @@ from tests.index.stand_in import collection
 
 GROUPS = 1500
 LAYOUT = codes.Layout((8, 7), 4, 4)
+NAMES = codes.Layout((6,))
 BROKEN = ["", " ", "{", "\\", "\\frac{", "x^{" * 400, "\x00\x01", "\ud800", "&amp;&lt;", "∑🙂", "a " * 2_000]
 QUERIES = [r"\frac x y + 1", r"\sum a = b", "( 2 + 3 ) - n", r"\alpha", "a a a a a"]
 
 
+def never(*_: object) -> plan.Plan:
+    raise PlanError("exact vectors are not asked for")
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A coded index of 1,500 groups and its model; the stand-ins hold throughout this module."""
+    """Coded indexes of 1,500 groups, with residuals and of names alone, and their model; the stand-ins hold throughout
+    this module."""
     place = tmp_path_factory.mktemp("coded")
     model, data = write_model(place / "model"), write_rows(place / "data", collection(GROUPS))
-
-    def never(*_: object) -> plan.Plan:
-        raise PlanError("exact vectors are not asked for")
-
     with pytest.MonkeyPatch.context() as patch:
         coded_stand_in.replace(patch)
         patch.setattr(embed, "CHUNK", 200)
-        patch.setattr(plan_coded, "layouts", lambda dim: [LAYOUT])
         patch.setattr(plan, "decide", never)
-        build.build(build.Options(data, place / "index", threads=1, model=model, submission=0))
+        for name, layout in (("index", LAYOUT), ("names", NAMES)):
+            patch.setattr(plan_coded, "layouts", lambda dim, layout=layout: [layout])
+            build.build(build.Options(data, place / name, threads=1, model=model, submission=0))
         yield place
+
+
+def opened(folder: Path, name: str) -> CodedIndex:
+    found = search.Index.open(folder / name, folder / "model")
+    assert isinstance(found, CodedIndex)
+    return found
 
 
 @pytest.fixture(scope="module")
 def index(folder: Path) -> CodedIndex:
-    opened = search.Index.open(folder / "index", folder / "model")
-    assert isinstance(opened, CodedIndex)
-    return opened
+    return opened(folder, "index")
+
+
+@pytest.fixture(scope="module")
+def names(folder: Path) -> CodedIndex:
+    return opened(folder, "names")
 
 
 def check(answer: list[tuple[str, float]], count: int) -> None:
@@ -74,40 +86,74 @@ def test_all_groups_come_out_once(index: CodedIndex) -> None:
 
 def brute(folder: Path, latex: str, weight: float) -> dict[str, float]:
     """Scores of all groups from the sections, the obvious way: inner product with the vector that the codes stand for,
-    and the squared relative rarity of the query's n-gram of each name."""
-    header, sections = store.read(folder / "index")
+    the node's part by the root of its length, the squared relative rarity of the query's n-gram of each name, and what
+    the cells of the query's own codes are worth."""
+    header, sections = store.read(folder)
+    layout = codes.Layout(tuple(header["plan"]["names"]), *header["plan"]["parts"])
     numbers, node = ids.decode_members(sections, header["nodes"])
     query = coded_stand_in.GramEmbedder(Path()).embed([latex])
-    vector = query.vectors[0].astype(np.float32)
+    whole = query.vectors[0].astype(np.float32)
     centres = sections["vectors"] * sections["vectors.step"] + sections["vectors.low"]
     mean = centres[node].mean(axis=0)
-    vector = vector - (vector @ mean) * mean / (mean @ mean)
+    vector = whole - 0.5 * (whole @ mean) * mean / (mean @ mean)
     hashes = bits.read_ascending(sections["dictionary.hashes"]).astype(np.uint32)
     dictionary = grams.Dictionary(hashes, sections["dictionary.steps"])
-    rebuilt = centres[node]
+    roots = np.sqrt(np.linalg.norm(centres, axis=1))
     apart = sections["lengths"][node] / codes.LENGTH_STEPS - math.log(max(grams.SHORTEST, len(query.features)))
-    bonus = -codes.LENGTH_WEIGHT * np.where(apart > 0, codes.LONGER, -1) * apart
-    width = rebuilt.shape[1] // LAYOUT.parts
-    for column, size in enumerate(LAYOUT.widths):
+    score = ((centres @ vector) / roots / np.mean(1 / roots))[node]
+    score -= codes.LENGTH_WEIGHT * np.where(apart > 0, codes.LONGER, -1) * apart
+    rebuilt = np.zeros((len(node), centres.shape[1]), np.float32)
+    width = rebuilt.shape[1] // max(1, layout.parts)
+    books = [sections[f"books.{column}"].astype(np.float32) for column in range(len(layout.widths))]
+    for column, size in enumerate(layout.widths):
         code = bits.unpack(sections[f"codes.{column}"], len(numbers), size)
-        piece = sections[f"books.{column}"].astype(np.float32)[code]
-        part = column - len(LAYOUT.names)
+        part = column - len(layout.names)
         if part < 0:
-            rebuilt += piece
-            bonus += weight * grams.query_table(dictionary, query.features, size, column)[code]
+            rebuilt += books[column][code]
+            score += weight * grams.query_table(dictionary, query.features, size, column)[code]
         else:
-            rebuilt[:, part * width : (part + 1) * width] += piece
-    return dict(zip(map(str, numbers.tolist()), rebuilt @ vector + bonus, strict=True))
+            rebuilt[:, part * width : (part + 1) * width] += books[column][code]
+    if not layout.parts:
+        code = bits.unpack(sections["codes.0"], len(numbers), layout.names[0])
+        score += own_cells(whole, centres, dictionary, books[0], query.features)[node, code]
+    return dict(zip(map(str, numbers.tolist()), rebuilt @ vector + score, strict=True))
 
 
+def own_cells(
+    query: np.ndarray, centres: np.ndarray, dictionary: grams.Dictionary, book: np.ndarray, features: np.ndarray
+) -> np.ndarray:
+    """(nodes, names): what each cell is worth to a query."""
+    short = centres @ query / np.linalg.norm(centres, axis=1)
+    short = short.max() - short
+    worth = np.zeros((len(centres), len(book)))
+    kind = grams.length_class(np.array([len(features)]))
+    for node in np.argsort(short, kind="stable")[: cells.NODES]:
+        gains: dict[int, float] = {}
+        for place in dictionary.find(features):
+            if place >= 0:
+                name = int(dictionary.names(place[None], kind, len(book).bit_length() - 1)[0])
+                gain = (
+                    codes.RARITY * dictionary.idf[place]
+                    + 2 * (query - centres[node]) @ book[name]
+                    - book[name] @ book[name]
+                )
+                gains[name] = max(gain, gains.get(name, gain))
+        for name, gain in (gains or {grams.NONE: 0.0}).items():
+            loss = short[node] + max(gains.values(), default=0.0) - gain
+            worth[node, name] = max(0.0, cells.STEEP * (cells.WITHIN - loss))
+    return worth
+
+
+@pytest.mark.parametrize("form", ["index", "names"])
 @pytest.mark.parametrize("weight", [0.0, coded.NAME_WEIGHT, 0.8])
 @pytest.mark.parametrize("members", [60, 700, 10**6])
 def test_scores_are_those_of_brute_force(
-    members: int, weight: float, folder: Path, index: CodedIndex, monkeypatch: pytest.MonkeyPatch
+    members: int, weight: float, form: str, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(coded, "MEMBERS", members)
-    for latex in QUERIES:
-        expected = brute(folder, latex, weight)
+    index = opened(folder, form)
+    for latex in [*QUERIES, "q"]:
+        expected = brute(folder / form, latex, weight)
         answer = index.search(latex, 100, weight)
         assert all(abs(expected[i] - s) < 1e-5 for i, s in answer)
         if members > GROUPS:
@@ -136,8 +182,8 @@ def test_residuals_count_for_the_best_by_node_and_name(index: CodedIndex, monkey
 
 def candidates(index: CodedIndex, latex: str, k: int) -> np.ndarray:
     query = embed.Embedder(Path()).embed([latex])
-    at = index._coder.at_nodes(query.vectors[0].astype(np.float32), len(query.features))
-    return index._candidates(at, query.features, k)
+    at = index._coder.at_nodes(index._vectors @ query.vectors[0].astype(np.float32), len(query.features))
+    return index._candidates(at, index._coder.lexical(query.features), k)
 
 
 @pytest.mark.parametrize("k", [1, 59, 400, 1000, GROUPS - 1])
@@ -175,6 +221,23 @@ def test_best_nodes_with_too_few_groups_are_not_enough(index: CodedIndex, monkey
         assert held >= k
         assert at[near].min() >= np.delete(at, near).max(initial=0)
         check(index.search("x", k), k)
+
+
+def test_a_formula_of_the_collection_is_found_by_its_own_codes(
+    names: CodedIndex, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Among nodes and names alone: those of its cell are set before all others."""
+    formulas = {str(row[0]): str(row[-1]) for row in collection(GROUPS)}
+    kept = [i for i in map(str, names._ids.tolist()) if i in formulas][::10]
+    ranks: dict[float, list[int]] = {steep: [] for steep in (0.0, cells.STEEP)}
+    for steep, found in ranks.items():
+        monkeypatch.setattr(cells, "STEEP", steep)
+        for number in kept:
+            found.append([i for i, _ in names.search(formulas[number], GROUPS)].index(number))
+    without, own = (float(np.median(found)) for found in ranks.values())
+    assert len(kept) > 100
+    assert own <= 10
+    assert own < 0.7 * without
 
 
 def test_equal_scores_come_in_order_of_place(index: CodedIndex) -> None:

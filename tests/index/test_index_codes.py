@@ -9,56 +9,7 @@ from hypothesis import strategies as st
 
 from index import clusters, codes, grams
 from index.codes import Layout
-
-DIM, GROUPS, NODES = 16, 600, 8
-LAYOUTS = [
-    Layout((6,)),
-    Layout((5, 7)),
-    Layout((6,), 1, 5),
-    Layout((4, 4, 4), 4, 4),
-    Layout((), 4, 4),
-    Layout((8,), 16, 3),
-]
-
-
-class Made:
-    """Vectors with n-grams: those of one n-gram lie together."""
-
-    def __init__(self, seed: int = 0, groups: int = GROUPS) -> None:
-        rng = np.random.default_rng(seed)
-        self.counts = rng.integers(0, 7, groups)
-        self.features = rng.integers(0, 90, int(self.counts.sum())).astype(np.uint32) * 1_000_003
-        self.starts = np.concatenate(([0], np.cumsum(self.counts)))
-        pull = np.random.default_rng(99).standard_normal((90, DIM))
-        vectors = rng.standard_normal((groups, DIM))
-        owner = np.repeat(np.arange(groups), self.counts)
-        np.add.at(vectors, owner, pull[self.features // 1_000_003])
-        self.vectors = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float16)
-        self.nodes = clusters.kmeans(self.vectors.astype(np.float32), NODES, 3, 0, spherical=True).astype(np.float16)
-        self.node = clusters.assign(self.vectors.astype(np.float32), self.nodes.astype(np.float32), spherical=True)
-        self.dictionary = grams.learn(self.features, self.counts)
-
-    def train(self, layout: Layout) -> codes.Coder:
-        return codes.train(layout, self.nodes, self.dictionary, self.vectors, self.node, self.features, self.counts)
-
-    def encode(self, coder: codes.Coder, rows: np.ndarray) -> np.ndarray:
-        features = [self.features[self.starts[i] : self.starts[i + 1]] for i in rows]
-        joined = np.concatenate(features) if features else self.features[:0]
-        return coder.encode(self.vectors[rows], self.node[rows], joined, self.counts[rows])
-
-    def names(self, row: int, bits: int, column: int) -> np.ndarray:
-        """What a group could be called in a column."""
-        return self.dictionary.names(self.own(row), grams.length_class(self.counts[row]), bits, column)
-
-    def own(self, row: int) -> np.ndarray:
-        """Places in the dictionary of a group's n-grams."""
-        place = self.dictionary.find(self.features[self.starts[row] : self.starts[row + 1]])
-        return np.unique(place[place >= 0])
-
-
-MADE = Made()
-CODERS = {layout: MADE.train(layout) for layout in LAYOUTS}
-ALL = np.arange(GROUPS)
+from tests.index.coder_made import ALL, CODERS, DIM, GROUPS, LAYOUTS, MADE, NODES, Made
 
 
 def rebuilt(coder: codes.Coder, node: np.ndarray, coded: np.ndarray, columns: int | None = None) -> np.ndarray:
@@ -143,17 +94,17 @@ def test_a_settled_node_knows_how_long_its_formulas_are() -> None:
 
 def test_nodes_of_another_length_lose_and_short_ones_more() -> None:
     coder = CODERS[LAYOUTS[0]]
-    zero = np.zeros(DIM, np.float32)
     lengths = np.full(NODES, round(np.log(100) * codes.LENGTH_STEPS), np.uint8)
     lengths[1] += codes.LENGTH_STEPS  # e times as long
     lengths[2] -= codes.LENGTH_STEPS
-    worth = replace(coder, lengths=lengths).at_nodes(zero, 100)
+    nodes = replace(coder, lengths=lengths)
+    worth = nodes.at_nodes(np.zeros(NODES, np.float32), 100)
     assert worth.dtype == np.float32
     assert np.allclose(worth[1] - worth[0], -codes.LENGTH_WEIGHT * codes.LONGER, atol=1e-3)
     assert np.allclose(worth[2] - worth[0], -codes.LENGTH_WEIGHT, atol=1e-3)
-    query = np.random.default_rng(3).standard_normal(DIM).astype(np.float32)
-    gain = replace(coder, lengths=lengths).at_nodes(query, 100) - worth
-    assert np.allclose(gain, coder.nodes.astype(np.float32) @ query, atol=1e-5)
+    products = np.random.default_rng(3).standard_normal(NODES).astype(np.float32)
+    gain = nodes.at_nodes(products, 100) - worth
+    assert np.allclose(gain, products / np.sqrt(nodes.norms) / np.mean(1 / np.sqrt(nodes.norms)), atol=1e-5)
 
 
 def test_a_node_without_members_stays_where_it_is() -> None:
@@ -174,15 +125,16 @@ def test_sums_of_remainders_do_not_depend_on_the_order() -> None:
     assert np.array_equal(pieces, whole)
 
 
-def test_a_query_without_the_mean_has_nothing_along_it() -> None:
+def test_a_query_loses_half_of_its_part_along_the_mean() -> None:
     rng = np.random.default_rng(0)
     mean = rng.standard_normal(DIM).astype(np.float32)
     mean /= np.linalg.norm(mean)
     query = rng.standard_normal(DIM).astype(np.float32)
-    left = codes.without(query, mean)
-    assert abs(left @ mean) < 1e-5
-    assert np.allclose(query - left, (query @ mean) * mean, atol=1e-5)
-    assert np.array_equal(codes.without(query, np.zeros(DIM, np.float32)), query)
+    lost = codes.usual(query, mean)
+    assert lost.dtype == np.float32
+    assert np.allclose(lost @ mean, (query @ mean) / 2, atol=1e-5)
+    assert np.allclose(lost, (lost @ mean) * mean, atol=1e-5)
+    assert not codes.usual(query, np.zeros(DIM, np.float32)).any()
 
 
 @settings(max_examples=40)
@@ -226,7 +178,7 @@ def test_tables_give_the_inner_product_with_what_the_codes_stand_for(layout: Lay
     query = MADE.vectors[3].astype(np.float32)
     own = MADE.features[MADE.starts[3] : MADE.starts[4]]
     for weight in (0.0, 0.7):
-        tables = coder.tables(query, own, weight)
+        tables = coder.tables(query, coder.lexical(own), weight)
         assert [len(table) for table in tables] == [1 << width for width in layout.widths]
         score = coder.nodes[MADE.node].astype(np.float32) @ query
         for column, table in enumerate(tables):
