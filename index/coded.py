@@ -124,7 +124,7 @@ class CodedIndex:
         usual = codes.usual(query, self._mean) @ self._mean
         cosines = (products + usual * self._along) / self._coder.norms
         nodes, worth = cells.own(self._coder, query, cosines, features)
-        return cells.members(nodes, worth, self._first, self._codes[0] if len(nodes) else self._node_of)
+        return cells.members(nodes, worth, self._first, self._codes[0])
 
     def _candidates(self, at: np.ndarray, lexical: list[np.ndarray], k: int) -> np.ndarray:
         """int64, distinct, in any order: places of at least ``k`` groups."""
@@ -175,6 +175,8 @@ def _joined(some: np.ndarray, others: np.ndarray) -> np.ndarray:
 def _check(coder: codes.Coder) -> None:
     """What would otherwise show at a search: ValueError if the coder's parts do not belong together."""
     layout, dictionary, (count, dim) = coder.layout, coder.dictionary, coder.nodes.shape
+    if not layout.names:
+        raise ValueError("codes have no name")
     if coder.lengths.shape != (count,):
         raise ValueError(f"{count} nodes, lengths {coder.lengths.shape}")
     widest = [dim] * len(layout.names) + [dim // max(1, layout.parts)] * layout.parts

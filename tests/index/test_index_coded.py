@@ -308,6 +308,14 @@ DAMAGE: dict[str, tuple[Callable[[dict, Sections], None], str]] = {
 }  # fmt: skip
 
 
+def test_codes_without_a_name_are_refused(folder: Path, tmp_path: Path) -> None:
+    header, sections = store.read(folder / "names")
+    header["plan"]["names"] = []
+    store.write(tmp_path, header, sections)
+    with pytest.raises(StoreError, match="codes have no name"):
+        search.Index.open(tmp_path, folder / "model")
+
+
 @pytest.mark.parametrize("name", DAMAGE)
 def test_sections_that_contradict_each_other_are_refused_in_one_line(name: str, folder: Path, tmp_path: Path) -> None:
     damage, message = DAMAGE[name]
