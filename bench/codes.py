@@ -123,7 +123,7 @@ def line(name: str, task: Task, draws: Iterable[Iterable[np.ndarray]]) -> None:
     table = np.array([[[means(r[y])[m] for m in ("ndcg", "ap", "relevant_recall")] for y in YEARS] for r in results])
     years = [" / ".join(f"{x:.3f}" for x in year) for year in table.mean(axis=0)]
     mean = table[:, :, 0].mean(axis=1)
-    print(f"| {name} | {' | '.join(years)} | {mean.mean():.3f} ({mean.std():.3f}) |", flush=True)
+    print(f"| {name} | {' | '.join(years)} | {mean.mean():.4f} ({mean.std():.3f}) |", flush=True)
 
 
 def encoded(
