@@ -4,7 +4,7 @@ A formula that is typed as it stands in the collection has its group's codes, an
 the same. Its place cannot be computed as in the build, since nodes have moved to the mean of their members after the
 groups were coded, but it is nearly always among the nodes nearest by angle and the names that gain most there: of 400
 groups among 7.4 million, .66 had the nearest node and .95 one of five; .73 had the best name of theirs and .94 one of
-three. A cell holds few groups, so its members are set before all others. Arrays in, arrays out.
+three. A cell holds few groups, so a bonus can put them before nearly all others. Arrays in, arrays out.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from index import codes, grams
 NODES = 16  # nearest by angle that are looked at
 # Of a cell, what its node's cosine falls short of the nearest one's and its name's gain of the best one's: together at
 # most ``WITHIN``. Its groups get ``STEEP`` for each unit less. Among 7.4 million groups WITHIN .025 to .1 and STEEP 1
-# to 4 are within .003 of nDCG', but with less steepness a formula is seldomer first of its own answers (docs/index.md).
+# to 4 are within .004 of nDCG', but with less steepness a formula is seldomer first of its own answers (docs/index.md).
 WITHIN, STEEP = 0.05, 4.0
 
 
@@ -37,13 +37,13 @@ def own(
     Returns:
         (int64 (n,) nodes, float32 (n, 2**bits)): what each name of theirs is worth, 0 where it is too far.
     """
-    names, bits = np.full(1, grams.NONE, np.int64), coder.layout.names[0] if coder.layout.names else 0
+    bits = coder.layout.names[0] if coder.layout.names else 0
     if coder.layout.parts or not bits:
         return np.empty(0, np.int64), np.empty((0, 1 << bits), np.float32)
     short = cosines.max() - cosines
     near = np.flatnonzero(short < WITHIN)
     near = near[np.argsort(short[near], kind="stable")[:NODES]]
-    gains = np.zeros((len(near), 1), np.float32)
+    names, gains = np.full(1, grams.NONE, np.int64), np.zeros((len(near), 1), np.float32)
     named = codes.Named(coder.dictionary, features, np.array([len(features)]))
     if len(named.place):
         found = coder.dictionary.names(named.place, named.length, bits).astype(np.int64)
